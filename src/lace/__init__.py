@@ -1,0 +1,100 @@
+"""LACE: words for a frozen image generator.
+
+import lace
+model = lace.load("ffhq")
+out = model.sample("glasses & smile & age in 50..60", n=16, seed=0)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    AddressError,
+    ConditionError,
+    DataError,
+    LaceError,
+    MissingExtraError,
+    OutputError,
+    SentenceError,
+    UnknownNameError,
+    UnsatisfiableCondition,
+    ValueRangeError,
+    WeightsError,
+)
+
+if TYPE_CHECKING:
+    from .attributes.heads import Heads as Heads
+    from .attributes.heads import MlpHeads as MlpHeads
+    from .attributes.schema import Continuous as Continuous
+    from .attributes.schema import Discrete as Discrete
+    from .conditions.formula import Formula as Formula
+    from .drawing import Drawing as Drawing
+    from .generators.base import Generator as Generator
+    from .generators.function import FunctionGenerator as FunctionGenerator
+    from .model import Model as Model
+    from .model import load as load
+    from .rng import Address as Address
+    from .samplers.base import Sampler as Sampler
+    from .samplers.level_set import LevelSet as LevelSet
+    from .samplers.rejection import Rejection as Rejection
+
+__version__ = "0.1.0"
+
+# Loaded when first used: they import torch, which takes a second that `lace --help` does not have.
+_LAZY = {
+    "Address": "rng",
+    "Continuous": "attributes.schema",
+    "Discrete": "attributes.schema",
+    "Drawing": "drawing",
+    "Formula": "conditions.formula",
+    "FunctionGenerator": "generators.function",
+    "Generator": "generators.base",
+    "Heads": "attributes.heads",
+    "LevelSet": "samplers.level_set",
+    "MlpHeads": "attributes.heads",
+    "Model": "model",
+    "Rejection": "samplers.rejection",
+    "Sampler": "samplers.base",
+    "load": "model",
+}
+
+__all__ = [
+    "Address",
+    "AddressError",
+    "ConditionError",
+    "Continuous",
+    "DataError",
+    "Discrete",
+    "Drawing",
+    "Formula",
+    "FunctionGenerator",
+    "Generator",
+    "Heads",
+    "LaceError",
+    "LevelSet",
+    "MissingExtraError",
+    "MlpHeads",
+    "Model",
+    "OutputError",
+    "Rejection",
+    "Sampler",
+    "SentenceError",
+    "UnknownNameError",
+    "UnsatisfiableCondition",
+    "ValueRangeError",
+    "WeightsError",
+    "__version__",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'lace' has no attribute '{name}'")
+    return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m lace`` is ``lace``."""
+
+from .cli import main
+
+raise SystemExit(main())

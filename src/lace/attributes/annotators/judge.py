@@ -1,0 +1,78 @@
+"""The judge of attributes: one network, one sigmoid for each of CelebA's attributes.
+
+p(attribute | picture) = sigmoid(l / T),  l = Linear(EfficientNet-Lite0(picture)),  averaged over small shifts and flips
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ...files import written_whole
+from ..card import read_card
+from .efficientnet import FEATURES, EfficientNetLite0
+
+__all__ = ["Judge", "celeba_framing"]
+
+# CelebA's aligned crop (25, 45, 153, 173) as fractions of an FFHQ picture: left, top, right, bottom.
+FRAME = (88 / 1024, 41 / 1024, 939 / 1024, 892 / 1024)
+# What the judge was trained on, and what it looks at.
+PIXELS, INPUT = 128, 160
+# Shifts of the crop, as fractions of the picture, over which an answer is averaged.
+VIEWS = ((0.0, 0.0), (0.012, 0.008), (-0.012, -0.008))
+
+
+def celeba_framing(faces: Tensor, shift: tuple[float, float] = (0.0, 0.0)) -> Tensor:
+    """FFHQ-framed faces [N, 3, S, S] cropped as CelebA crops them, at the judge's input size."""
+    size = faces.shape[-1]
+    left, top, right, bottom = (round((edge + shift[k % 2]) * size) for k, edge in enumerate(FRAME))
+    crop = faces[:, :, max(top, 0) : bottom, max(left, 0) : right]
+    small = F.interpolate(crop, size=(PIXELS, PIXELS), mode="bilinear", antialias=True)
+    return enlarge(small)
+
+
+def enlarge(crops: Tensor) -> Tensor:
+    """128-pixel crops at the judge's input size."""
+    return F.interpolate(crops, size=(INPUT, INPUT), mode="bilinear", align_corners=False)
+
+
+class Judge(nn.Module):
+    """Crops in CelebA's framing [N, 3, 160, 160] in [-1, 1] -> logits [N, attributes]."""
+
+    temperature: Tensor
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self.names = names
+        self.backbone = EfficientNetLite0()
+        self.classify = nn.Linear(FEATURES, len(names))
+        self.register_buffer("temperature", torch.ones(len(names)))
+
+    def forward(self, crops: Tensor) -> Tensor:
+        return self.classify(F.dropout(self.backbone(crops), 0.2, self.training))
+
+    @torch.inference_mode()
+    def probabilities(self, faces: Tensor) -> Tensor:
+        """p(attribute | face) for FFHQ-framed faces [N, 3, S, S], averaged over views: [N, attributes]."""
+        crops = [celeba_framing(faces, shift) for shift in VIEWS]
+        views = [view for crop in crops for view in (crop, crop.flip(-1))]
+        return torch.stack([(self(view).float() / self.temperature).sigmoid() for view in views]).mean(dim=0)
+
+    def save(self, path: Path, card: dict[str, Any]) -> None:
+        """Write weights in half precision with a card."""
+        tensors = {name: value.half().contiguous() for name, value in self.state_dict().items()}
+        with written_whole(path) as beside:
+            save_file(tensors, beside, metadata={"card": json.dumps({**card, "names": self.names})})
+
+    @classmethod
+    def load(cls, path: Path) -> Judge:
+        """Read what :meth:`save` wrote."""
+        judge = cls(read_card(path)["names"])
+        judge.load_state_dict(load_file(path))
+        return judge.requires_grad_(False).eval()

@@ -1,0 +1,187 @@
+"""Training heads on labelled latents, and measuring what they have learned.
+
+    discrete:    - sum_c y_c log softmax(l)_c       y are soft labels and stay soft
+    continuous:  (y - f)^2 / (2 * 0.1^2)            the paper's energy, on labels scaled to [0, 1]
+
+Labels are one matrix [N, columns] in the schema's layout: class probabilities, or a scaled number; NaN where unknown.
+Every network of a head file sees the same batches from its own start. Afterwards, on latents held out: a temperature
+for each discrete attribute (the likelihood of the likeliest class) and the residual sigma of each continuous one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from .heads import MlpHeads, mix
+from .schema import Attribute, Continuous, Discrete, Schema
+
+__all__ = ["Settings", "Standardised", "binary_temperature", "calibrate", "fit", "measure"]
+
+ENERGY_SIGMA = 0.1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How heads are trained."""
+
+    epochs: int = 50
+    batch: int = 512
+    lr: float = 1e-3
+    weight_decay: float = 0.05
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """w shifted and scaled to zero mean and unit variance, a change that is folded into the first layer afterwards."""
+
+    mean: Tensor
+    std: Tensor
+
+    @classmethod
+    def of(cls, w: Tensor) -> Standardised:
+        return cls(w.mean(dim=0), w.std(dim=0).clamp_min(1e-6))
+
+    def __call__(self, w: Tensor) -> Tensor:
+        return (w - self.mean) / self.std
+
+    @torch.no_grad()
+    def fold_into(self, heads: MlpHeads) -> None:
+        """heads(standardised w) becomes heads(w)."""
+        weight, bias = heads.weights[0], heads.biases[0]
+        weight /= self.std[None, :, None]
+        bias -= torch.einsum("i,mio->mo", self.mean, weight)[:, None]
+
+
+def loss(heads: MlpHeads, w: Tensor, labels: Tensor) -> Tensor:
+    """The sum over networks and attributes of the mean loss over the rows with a label."""
+    logits, total = heads.logits(w), torch.zeros((), device=w.device)
+    for k, attribute in enumerate(heads.schema):
+        columns = heads.schema.slice(attribute.name)
+        own = logits[heads.speakers[:, k] > 0][:, :, columns]
+        each = (
+            _soft_error(own, labels[:, columns])
+            if isinstance(attribute, Discrete)
+            else _energy(own, labels[:, columns])
+        )
+        known = labels[:, columns.start].isfinite()
+        total = total + each[:, known].mean(dim=1).sum() if known.any() else total
+    return total
+
+
+def _soft_error(logits: Tensor, labels: Tensor) -> Tensor:
+    return -(labels.nan_to_num() * logits.log_softmax(dim=-1)).sum(dim=-1)
+
+
+def _energy(values: Tensor, labels: Tensor) -> Tensor:
+    return (values - labels.nan_to_num())[:, :, 0].square() / (2 * ENERGY_SIGMA**2)
+
+
+def fit(
+    heads: MlpHeads, w: Tensor, labels: Tensor, settings: Settings, report: Callable[[int, float], None] | None = None
+) -> None:
+    """Train in place with AdamW and a cosine schedule; ``report(epoch, loss)`` is called after every epoch."""
+    standardise = Standardised.of(w)
+    x = standardise(w)
+    rng = torch.Generator().manual_seed(settings.seed)
+    optimiser = torch.optim.AdamW(
+        heads.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, fused=w.is_cuda
+    )
+    steps = settings.epochs * math.ceil(len(w) / settings.batch)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    heads.train().requires_grad_(True)
+    for epoch in range(settings.epochs):
+        total = torch.zeros((), device=w.device)
+        for rows in torch.randperm(len(w), generator=rng).to(w.device).split(settings.batch):
+            optimiser.zero_grad(set_to_none=True)
+            error = loss(heads, x[rows], labels[rows])
+            error.backward()
+            optimiser.step()
+            schedule.step()
+            total += error.detach() * len(rows) / len(w)
+        if report:
+            report(epoch, float(total) / len(heads.speakers))
+    heads.eval().requires_grad_(False)
+    standardise.fold_into(heads)
+
+
+def minimise(objective: Callable[[Tensor], Tensor], low: float = -3.0, high: float = 3.0) -> float:
+    """The minimum of a function with one valley, by golden sections."""
+    ratio = (math.sqrt(5) - 1) / 2
+    a, b = low, high
+    for _ in range(40):
+        left, right = b - ratio * (b - a), a + ratio * (b - a)
+        if objective(torch.tensor(left)) < objective(torch.tensor(right)):
+            b = right
+        else:
+            a = left
+    return (a + b) / 2
+
+
+def binary_temperature(logits: Tensor, labels: Tensor) -> Tensor:
+    """The T that makes sigmoid(logits / T) likeliest for labels in [0, 1]."""
+    error = torch.nn.functional.binary_cross_entropy_with_logits
+    return torch.tensor(math.exp(minimise(lambda log_t: error(logits / log_t.exp(), labels))))
+
+
+@torch.no_grad()
+def calibrate(heads: MlpHeads, w: Tensor, labels: Tensor) -> None:
+    """Set temperatures and sigmas from held-out latents; hard labels, since a picture is of one class."""
+    logits = heads.logits(w).float()
+    attributes: list[Attribute] = []
+    for k, attribute in enumerate(heads.schema):
+        columns = heads.schema.slice(attribute.name)
+        known = labels[:, columns.start].isfinite()
+        own = logits[heads.speakers[:, k] > 0][:, known, columns]
+        if isinstance(attribute, Discrete):
+            heads.temperature[k] = _temperature(own, labels[known, columns].argmax(dim=1))
+            attributes.append(attribute)
+        else:
+            residual = own.mean(dim=0) - labels[known, columns]
+            attributes.append(replace(attribute, sigma=float(residual.square().mean().sqrt()) * attribute.span))
+    heads.schema = Schema(attributes)
+
+
+def _temperature(logits: Tensor, classes: Tensor) -> float:
+    rows = torch.arange(len(classes), device=classes.device)
+    return math.exp(minimise(lambda log_t: -mix(logits / log_t.exp())[rows, classes].mean()))
+
+
+@torch.no_grad()
+def measure(heads: MlpHeads, w: Tensor, labels: Tensor) -> dict[str, dict[str, float]]:
+    """Held-out figures of each attribute: accuracy and calibration error, or mean absolute error and R2."""
+    readings = heads(w)
+    return {
+        a.name: _measure_one(a, readings[:, heads.schema.slice(a.name)], labels[:, heads.schema.slice(a.name)])
+        for a in heads.schema
+    }
+
+
+def _measure_one(attribute: Discrete | Continuous, readings: Tensor, labels: Tensor) -> dict[str, float]:
+    known = labels[:, 0].isfinite()
+    readings, labels = readings[known], labels[known]
+    if isinstance(attribute, Continuous):
+        error = (readings - labels)[:, 0]
+        explained = 1 - error.square().mean() / labels[:, 0].var(correction=0)
+        return {"mae": float(error.abs().mean()) * attribute.span, "r2": float(explained)}
+    classes, right = labels.argmax(dim=1), readings.argmax(dim=1) == labels.argmax(dim=1)
+    recalls = [right[classes == c].float().mean() for c in classes.unique()]
+    confidence = readings.max(dim=1).values.exp()
+    return {
+        "accuracy": float(right.float().mean()),
+        "balanced": float(torch.stack(recalls).mean()),
+        "ece": expected_calibration_error(confidence, right),
+        "commonest": float(classes.bincount().max() / len(classes)),
+    }
+
+
+def expected_calibration_error(confidence: Tensor, right: Tensor, bins: int = 15) -> float:
+    """Mean over bins of |confidence - accuracy|, weighted by how many fall into each."""
+    place = (confidence * bins).long().clamp(max=bins - 1)
+    gaps = torch.zeros(bins, device=confidence.device).index_add_(0, place, confidence - right.float())
+    return float(gaps.abs().sum() / len(confidence))

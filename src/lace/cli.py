@@ -1,0 +1,140 @@
+"""The command line. It parses arguments and turns errors into one sentence and exit code 2; commands.py does the work.
+
+Nothing heavy is imported until a command needs it: ``lace --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from . import __version__, commands
+from .errors import LaceError
+
+__all__ = ["main"]
+
+EXAMPLES = """examples:
+  lace sample "glasses & smile & ~male"              eight faces on a sheet, faces.png
+  lace sample "age in 50..60 | gray" -n 100 --dir old    one PNG a picture, with run.json
+  lace explain "bald & female"                       how likely, and how it would be drawn
+  lace show 0:48213                                  that face again
+
+a sentence: words, = > < and "in 50..60" for numbers, ~ (not), & (and), | (or), 2*word to insist
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument errors as one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ").rstrip(".")
+        self.exit(2, f"lace: {message}. See {self.prog} --help.\n")
+
+
+def parser() -> Parser:
+    """All commands and their options."""
+    top = Parser(
+        prog="lace",
+        description="Words for a frozen image generator.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"lace {__version__}")
+    commands_of = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+
+    def command(name: str, run: Callable[[argparse.Namespace], None], about: str) -> Parser:
+        sub: Parser = commands_of.add_parser(
+            name, help=about, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+        )
+        sub.set_defaults(run=run)
+        sub.add_argument("--json", action="store_true", help="print one JSON object")
+        return sub
+
+    sub = command("sample", commands.sample, "draw pictures that obey a sentence")
+    add_sentence(sub)
+    sub.add_argument("--seed", type=whole, default=0, help="another seed gives other pictures")
+    sub.add_argument("--max-draws", type=positive, default=2**20, help="give up after so many draws")
+    add_output(sub, "faces.png")
+    add_model(sub, "ffhq")
+    sub = command("explain", commands.explain, "say what a sentence means, how likely it is, and how it would be drawn")
+    add_sentence(sub)
+    add_model(sub, "ffhq")
+    sub = command("show", commands.show, "draw the pictures at addresses (0:48213) or of a folder (DIR#3)")
+    sub.add_argument(
+        "addresses", nargs="+", metavar="ADDRESS", help="seed:index, or DIR#k for the k-th picture of a folder"
+    )
+    add_output(sub, "shown.png")
+    add_model(sub, None)
+    command("models", commands.models, "list the models")
+    sub = command("attributes", commands.attributes, "list the words of a model")
+    sub.add_argument("--model", default="ffhq", help="a model's name")
+    return top
+
+
+def add_sentence(sub: Parser) -> None:
+    sub.add_argument("sentence", metavar="SENTENCE", help="what the pictures shall show")
+    sub.add_argument("-n", type=positive, default=8, help="how many pictures")
+    sub.add_argument("--sampler", default="auto", help="auto, rejection or level-set")
+    sub.add_argument("--strictness", type=float, default=0.0, help="0 draws exactly, 1 takes only the clearest cases")
+
+
+def add_output(sub: Parser, default: str) -> None:
+    sub.add_argument("--out", type=Path, default=None, help=f"a picture file for all of them (default: {default})")
+    sub.add_argument("--dir", type=Path, default=None, help="a folder for one PNG a picture, run.json and the latents")
+
+
+def add_model(sub: Parser, default: str | None) -> None:
+    sub.add_argument("--model", default=default, help="a model's name")
+    sub.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    sub.add_argument(
+        "--psi",
+        type=float,
+        default=None,
+        help="truncation: below 1 better and more alike pictures (default: the model's own)",
+    )
+
+
+def whole(text: str) -> int:
+    """A seed."""
+    return bounded(text, 0, 2**64 - 1)
+
+
+def positive(text: str) -> int:
+    """A count."""
+    return bounded(text, 1, 2**40)
+
+
+def bounded(text: str, low: int, high: int) -> int:
+    """A whole number in a range."""
+    if not text.strip().lstrip("+-").isdecimal():
+        raise argparse.ArgumentTypeError(f"a whole number is needed, not '{text}'")
+    if not low <= int(text) <= high:
+        raise argparse.ArgumentTypeError(f"a number from {low} to {high} is needed, not {text}")
+    return int(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    args = parser().parse_args(arguments)
+    try:
+        args.run(args)
+        sys.stdout.flush()
+    except LaceError as error:
+        print(f"lace: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("lace: stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has stopped reading.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,38 @@
+"""What LACE asks of a generator: three things.
+
+prior:       z ~ N(0, I), addressed by (seed, index)
+to_w:        z -> w, the representation that attributes are read from
+to_picture:  w -> x, pictures [N, 3, H, W] in [-1, 1]
+"""
+
+from __future__ import annotations
+
+import abc
+
+from torch import Tensor, nn
+
+from .. import rng
+
+__all__ = ["Generator"]
+
+
+class Generator(nn.Module, abc.ABC):
+    """A frozen map from Gaussian noise to pictures.
+
+    ``identity`` names everything that decides w (weights, truncation): what is computed from w is cached under it.
+    """
+
+    latent_dim: int
+    identity: str
+
+    def prior(self, seed: int, index: Tensor) -> Tensor:
+        """The noise z at the addresses (seed, index), of shape [len(index), latent_dim]."""
+        return rng.normal(seed, index, self.latent_dim)
+
+    @abc.abstractmethod
+    def to_w(self, z: Tensor) -> Tensor:
+        """The representation on which attributes are read."""
+
+    @abc.abstractmethod
+    def to_picture(self, w: Tensor) -> Tensor:
+        """Pictures [N, 3, H, W], nominally in [-1, 1]."""

@@ -1,0 +1,250 @@
+"""A model: a frozen generator and the attributes read from it, asked in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .attributes.heads import FunctionHeads, Heads, MlpHeads
+from .attributes.schema import Attribute
+from .bank import SIZE, Bank, Estimate
+from .catalog import find
+from .conditions.formula import And, Formula, leaves
+from .conditions.language import parse
+from .conditions.margin import margin
+from .conditions.probability import log_probability
+from .drawing import Drawing
+from .errors import UnknownNameError, UnsatisfiableCondition, ValueRangeError
+from .generators.base import Generator
+from .planning import Plan, plan, unsatisfiable
+from .rng import Address
+from .samplers.base import MAX_DRAWS, Callback, Sampler, Target
+
+__all__ = ["Explanation", "Model", "load"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a sentence means to a model, before anything is drawn."""
+
+    formula: Formula
+    probability: Estimate
+    terms: dict[str, float]
+    plan: Plan
+
+
+class SentenceTarget(Target):
+    """A formula on a model; addresses that the bank knows are answered from it."""
+
+    def __init__(self, model: Model, formula: Formula) -> None:
+        self._model, self._formula = model, formula
+        super().__init__(
+            model.generator.latent_dim,
+            log_prob=lambda z: self._log_prob(model.read(z)),
+            margin=lambda z: self._margin(model.read(z)),
+            device=model.device,
+        )
+
+    def prior(self, seed: int, index: Tensor) -> Tensor:
+        return self._model.generator.prior(seed, index)
+
+    def log_prob_at(self, seed: int, index: Tensor) -> Tensor:
+        return self._log_prob(self._model.readings_at(seed, index))
+
+    def margin_at(self, seed: int, index: Tensor) -> Tensor:
+        return self._margin(self._model.readings_at(seed, index))
+
+    def _log_prob(self, readings: Tensor) -> Tensor:
+        return log_probability(self._formula, readings, self._model.schema)
+
+    def _margin(self, readings: Tensor) -> Tensor:
+        return margin(self._formula, readings, self._model.schema)
+
+
+class Model:
+    """Draw from a generator what sentences ask for.
+
+    ``attributes`` are heads, or a list of (attribute, callable of w) pairs: a callable gives class logits [N, C] for a
+    :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`.
+    """
+
+    def __init__(
+        self,
+        generator: Generator,
+        attributes: Heads | Iterable[tuple[Attribute, Callable[[Tensor], Tensor]]],
+        device: str | torch.device = "cpu",
+        name: str = "model",
+        bank_size: int = SIZE,
+    ) -> None:
+        self.name = name
+        self.device = torch.device(device)
+        self.generator = generator.to(self.device).eval()
+        self.heads = (attributes if isinstance(attributes, Heads) else FunctionHeads(attributes)).to(self.device)
+        self.schema = self.heads.schema
+        self._bank_size = bank_size
+        self._bank: Bank | None = None
+
+    def __repr__(self) -> str:
+        return f"<lace.Model {self.name}: {', '.join(attribute.name for attribute in self.schema)}>"
+
+    def __getitem__(self, sentence: str) -> Formula:
+        """A sentence, or a single word, as a formula to combine by &, |, ~ and factors."""
+        return parse(sentence, self.schema)
+
+    def formula(self, sentence: str | Formula) -> Formula:
+        """A sentence as a formula of this model; a formula is checked to be one."""
+        if isinstance(sentence, str):
+            return parse(sentence, self.schema)
+        for leaf in leaves(sentence):
+            if leaf.attribute.name not in self.schema or self.schema[leaf.attribute.name] != leaf.attribute:
+                raise UnknownNameError(
+                    f"The model '{self.name}' has no attribute {leaf.attribute.name} as '{leaf}' means it."
+                )
+        return sentence
+
+    @property
+    def bank(self) -> Bank:
+        """The readings of the first draws of seed 0, computed when first needed."""
+        if self._bank is None:
+            named = self.generator.identity and self.heads.identity
+            identity = f"{self.generator.identity}-{self.heads.identity}" if named else ""
+            self._bank = Bank.of(
+                identity, lambda index: self.read(self.generator.prior(0, index)), self.device, self._bank_size
+            )
+        return self._bank
+
+    def read(self, z: Tensor) -> Tensor:
+        """What the heads say of latents: readings [N, columns]."""
+        return self.heads(self.generator.to_w(z))
+
+    def readings_at(self, seed: int, index: Tensor) -> Tensor:
+        """The readings of addresses, from the bank where it knows them."""
+        if self.bank.knows(seed, index):
+            return self.bank.readings[index]
+        return self.read(self.generator.prior(seed, index))
+
+    def target(self, sentence: str | Formula) -> Target:
+        """A sentence as samplers see it."""
+        return SentenceTarget(self, self.formula(sentence))
+
+    @torch.inference_mode()
+    def probability(self, sentence: str | Formula) -> Estimate:
+        """P(sentence) under the generator's own distribution, from the bank."""
+        return Estimate.of(log_probability(self.formula(sentence), self.bank.readings, self.schema).exp())
+
+    def terms(self, sentence: str | Formula) -> dict[str, float]:
+        """The probability of each part of an AND, or of each leaf of anything else."""
+        formula = self.formula(sentence)
+        parts = formula.operands if isinstance(formula, And) else leaves(formula)
+        return {str(part): self.probability(part).probability for part in dict.fromkeys(parts)}
+
+    @torch.inference_mode()
+    def plan(
+        self,
+        sentence: str | Formula,
+        sampler: str | Sampler = "auto",
+        strictness: float = 0.0,
+        max_draws: int = MAX_DRAWS,
+    ) -> Plan:
+        """The sampler that a sentence gets, and why."""
+        return plan(self.formula(sentence), self.bank.readings, self.schema, sampler, strictness, max_draws)
+
+    def explain(self, sentence: str | Formula, sampler: str | Sampler = "auto", strictness: float = 0.0) -> Explanation:
+        """What a sentence means here, how likely it is, and how it would be drawn."""
+        formula = self.formula(sentence)
+        return Explanation(
+            formula, self.probability(formula), self.terms(formula), self.plan(formula, sampler, strictness)
+        )
+
+    def latents(
+        self,
+        sentence: str | Formula,
+        n: int = 16,
+        seed: int = 0,
+        sampler: str | Sampler = "auto",
+        strictness: float = 0.0,
+        max_draws: int = MAX_DRAWS,
+        callback: Callback | None = None,
+    ) -> Drawing:
+        """Draw latents that obey a sentence, without their pictures."""
+        if n < 1:
+            raise ValueRangeError(f"n must be at least 1, not {n}.")
+        formula = self.formula(sentence)
+        chosen = self.plan(formula, sampler, strictness, max_draws)
+        # Ten times the limit by the bank's estimate is hopeless; short of that it is tried.
+        if n * chosen.draws_each > 10 * max_draws:
+            raise self._out_of_reach(formula, n, f"they would take far more than {max_draws:,} draws")
+        try:
+            samples = chosen.sampler(self.target(formula), n, seed, callback)
+        except UnsatisfiableCondition as error:
+            raise self._out_of_reach(formula, n, str(error).rstrip(".")) from None
+        return replace(self._read_out(samples.z, samples.addresses, formula), info=samples.info, plan=chosen)
+
+    def sample(
+        self,
+        sentence: str | Formula,
+        n: int = 16,
+        seed: int = 0,
+        sampler: str | Sampler = "auto",
+        strictness: float = 0.0,
+        max_draws: int = MAX_DRAWS,
+        callback: Callback | None = None,
+    ) -> Drawing:
+        """Draw n pictures that obey a sentence; the same arguments give the same pictures."""
+        drawing = self.latents(sentence, n, seed, sampler, strictness, max_draws, callback)
+        return replace(drawing, images=np.stack(list(self.pictures(drawing.w))))
+
+    def at(self, addresses: Iterable[Address | str]) -> Drawing:
+        """The latents at addresses, whatever they show."""
+        places = [Address.parse(place) if isinstance(place, str) else place for place in addresses]
+        if not places:
+            raise ValueRangeError("Give at least one address, for example 0:48213.")
+        z = torch.cat([self.generator.prior(a.seed, torch.tensor([a.index], device=self.device)) for a in places])
+        return self._read_out(z, places)
+
+    def given(self, z: Tensor) -> Drawing:
+        """Latents as they are given [n, latent_dim]; they have no addresses."""
+        return self._read_out(z.to(self.device), [])
+
+    @torch.inference_mode()
+    def pictures(self, w: Tensor, batch: int = 16) -> Iterator[NDArray[np.uint8]]:
+        """The pictures of w, one uint8 [H, W, 3] after the other."""
+        for rows in w.split(1 if self.device.type == "cpu" else batch):
+            pictures = (self.generator.to_picture(rows) * 127.5 + 128).clamp(0, 255).to(torch.uint8)
+            yield from pictures.permute(0, 2, 3, 1).cpu().numpy()
+
+    @torch.inference_mode()
+    def _read_out(self, z: Tensor, addresses: list[Address], formula: Formula | None = None) -> Drawing:
+        w = self.generator.to_w(z)
+        readings = self.heads(w)
+        log_prob = None if formula is None else log_probability(formula, readings, self.schema)
+        return Drawing(z, w, readings, self.schema, addresses, log_prob)
+
+    def _out_of_reach(self, formula: Formula, n: int, tried: str) -> UnsatisfiableCondition:
+        return unsatisfiable(formula, n, self.probability(formula).probability, self.terms(formula), tried)
+
+
+def load(name: str = "ffhq", device: str = "auto", psi: float | None = None) -> Model:
+    """A model by its name; its weights are downloaded on first use. A smaller psi gives better, more alike pictures."""
+    entry = find(name)
+    psi = entry.psi if psi is None else psi
+    if not 0 < psi <= 1:
+        raise ValueRangeError(f"psi must be above 0 and at most 1, not {psi:g}.")
+    return Model(entry.load_generator(psi), MlpHeads.load(entry.heads), pick_device(device), name)
+
+
+def pick_device(name: str) -> torch.device:
+    """A device by name; auto takes a CUDA GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueRangeError(f"The device '{name}' cannot be used here; take auto, cpu or cuda.") from error
+    return device

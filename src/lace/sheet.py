@@ -1,0 +1,90 @@
+"""Contact sheets: pictures on a page, a title above, a caption under each; and PNG files that say what they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+from PIL.PngImagePlugin import PngInfo
+
+from .errors import OutputError
+from .files import written_whole
+
+__all__ = ["checked_picture_path", "contact_sheet", "save_picture"]
+
+PAGE, INK, FADED = "#fbfaf8", "#1c1b1a", "#77736d"
+WIDTH, GAP, MARGIN, LARGEST, SMALLEST = 2048, 14, 44, 512, 96
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+
+
+def columns_for(n: int) -> int:
+    """About twice as wide as high, and without a ragged last row where that is near."""
+    ideal = math.sqrt(2 * n)
+    near = sorted(range(1, n + 1), key=lambda c: abs(c - ideal))[:5]
+    full = [c for c in near if n % c == 0 and abs(c - ideal) <= max(1.0, ideal / 3)]
+    return full[0] if full else min(n, math.ceil(ideal))
+
+
+def contact_sheet(
+    pictures: Sequence[NDArray[np.uint8]], captions: Sequence[str], title: str, subtitle: str = ""
+) -> Image.Image:
+    """All pictures, scaled to fit, with captions."""
+    columns = columns_for(len(pictures))
+    tile = max(min((WIDTH - GAP * (columns - 1)) // columns, LARGEST, pictures[0].shape[1]), SMALLEST)
+    caption, heading = max(12, tile // 20), 34
+    width = max(columns * tile + (columns - 1) * GAP, 640) + 2 * MARGIN
+    title, subtitle = (
+        fitted(text, font(size), width - 2 * MARGIN) for text, size in ((title, heading), (subtitle, 20))
+    )
+    top = MARGIN + heading + (34 if subtitle else 0) + 26
+    row = tile + caption + 24
+    page = Image.new("RGB", (width, top + math.ceil(len(pictures) / columns) * row + MARGIN // 2), PAGE)
+    pen = ImageDraw.Draw(page)
+    pen.text((MARGIN, MARGIN - 8), title, INK, font(heading))
+    pen.text((MARGIN, MARGIN + heading + 6), subtitle, FADED, font(20))
+    for k, (picture, text) in enumerate(zip(pictures, captions, strict=True)):
+        left, upper = MARGIN + k % columns * (tile + GAP), top + k // columns * row
+        page.paste(Image.fromarray(picture).resize((tile, tile), Image.Resampling.LANCZOS), (left, upper))
+        pen.text((left + tile / 2, upper + tile + 6), text, FADED, font(caption), anchor="ma")
+    return page
+
+
+def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
+
+
+def fitted(text: str, face: Any, width: int) -> str:
+    """The text, cut where it would leave the page."""
+    text = " ".join(text.split())
+    if face.getlength(text) <= width:
+        return text
+    while text and face.getlength(f"{text}...") > width:
+        text = text[:-1]
+    return f"{text}..."
+
+
+def checked_picture_path(path: Path) -> Path:
+    """A path that a picture can be written to, or a sentence why not."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise OutputError(f"'{path}' is no picture's name; end it in {', '.join(SUFFIXES)}.")
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder; give the name of a picture.")
+    return path
+
+
+def save_picture(picture: Image.Image, path: Path, about: dict[str, str]) -> None:
+    """Write a picture whole; a PNG carries ``about`` as text."""
+    options: dict[str, Any] = {"quality": 95}
+    if path.suffix.lower() == ".png":
+        text = PngInfo()
+        for key, value in about.items():
+            text.add_text(f"lace:{key}", value)
+        # Strong compression takes longer than drawing the face and saves little of it.
+        options = {"compress_level": 3, "pnginfo": text}
+    with written_whole(path) as beside:
+        picture.save(beside, **options)
