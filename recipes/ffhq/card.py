@@ -33,10 +33,9 @@ Small networks that read attributes of a face from the generator's latent w, wri
 *Heads* is agreement with the labels on faces never trained on. *Judges* is how often the labels agree with a second
 judge, trained on other identities: where it is below *heads*, the labels themselves limit the attribute. *Heads by
 second judge* is what somebody with a judge of their own would measure on random faces. *ECE* is the calibration error.
+*Labels' own noise* is by how much a judge contradicts itself in a mirror (age: by how much its two networks differ).
 
 """
-
-NEITHER = "-"
 
 
 def model_card(card: dict[str, Any], schema: Schema) -> str:
@@ -52,7 +51,7 @@ def model_card(card: dict[str, Any], schema: Schema) -> str:
     )
     tables = [
         discrete_table(schema, shipped, card["judges_agree"]),
-        continuous_table(schema, shipped, card["judges_agree"]),
+        continuous_table(schema, shipped, card["noise"]),
     ]
     return head + "\n\n".join([*tables, arrangements(card)])
 
@@ -72,17 +71,16 @@ def discrete_table(schema: Schema, rows: dict[str, dict[str, float]], agree: dic
     return "\n".join(lines)
 
 
-def continuous_table(schema: Schema, rows: dict[str, dict[str, float]], agree: dict[str, float]) -> str:
+def continuous_table(schema: Schema, rows: dict[str, dict[str, float]], noise: dict[str, float]) -> str:
     lines = [
-        "| attribute | mean error | sigma | R2 | two judges differ by | range | about |",
+        "| attribute | mean error | sigma | R2 | labels' own noise | range | about |",
         "|---|---|---|---|---|---|---|",
     ]
     for attribute in schema:
         if isinstance(attribute, Continuous):
-            row = rows[attribute.name]
-            differ = f"{agree[attribute.name]:.3g}" if attribute.name in agree else NEITHER
+            row, own = rows[attribute.name], noise[attribute.name]
             span = f"{attribute.low:g} to {attribute.high:g} {attribute.unit}".strip()
-            cells = [f"{row['mae']:.3g}", f"{row['sigma']:.3g}", f"{row['r2']:.3f}", differ, span]
+            cells = [f"{row['mae']:.3g}", f"{row['sigma']:.3g}", f"{row['r2']:.3f}", f"{own:.3g}", span]
             lines.append(f"| {attribute.name} | {' | '.join(cells)} | {attribute.about} |")
     return "\n".join(lines)
 

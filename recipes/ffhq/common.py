@@ -1,15 +1,11 @@
-"""What the steps of this recipe share: which latents are labelled, and what the judges' answers mean."""
+"""What the steps of this recipe share: the words, and which latents are labelled."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import torch
-from safetensors import safe_open
 from torch import Tensor
 
 from lace import rng
-from lace.attributes.schema import Attribute, Continuous, Discrete, Schema
+from lace.attributes.schema import Continuous, Discrete, Schema
 from lace.generators.mobilestylegan import MobileStyleGAN
 
 # The labelled latents have a seed of their own, so that no picture that people draw was trained on.
@@ -47,7 +43,6 @@ FURTHER = {
 }
 STRENGTH = Continuous("smilestrength", 0, 1, about="how strong the smile is, 0 to 1")
 SCHEMA = Schema((*PAPER, *(Discrete(name, about=about) for name, (_, about) in FURTHER.items()), STRENGTH))
-HAIR = ("Black_Hair", "Brown_Hair", "Blond_Hair", "Gray_Hair")
 
 
 def latents(generator: MobileStyleGAN, index: Tensor) -> Tensor:
@@ -55,74 +50,3 @@ def latents(generator: MobileStyleGAN, index: Tensor) -> Tensor:
     w = generator.mapping(rng.normal(SEED, index, generator.latent_dim))
     psi = PSI[0] + (PSI[1] - PSI[0]) * rng.uniform(SEED, index, rng.TRUNCATION)
     return generator.truncate(w, psi[:, None])
-
-
-class Answers:
-    """What the judges said, from the files of label.py, by the judges' own names for things."""
-
-    def __init__(self, paths: list[Path]) -> None:
-        parts: list[dict[str, Tensor]] = []
-        for path in paths:
-            with safe_open(path, "pt") as file:
-                parts.append({name: file.get_tensor(name).float() for name in file.keys()})  # noqa: SIM118
-                about = file.metadata()
-        self.tensors = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-        self.attributes = about["attributes"].split(",")
-        self.landmarks = about["landmarks"].split(",")
-
-    def attribute(self, name: str, judge: str = "labeller") -> Tensor:
-        return self.tensors[judge][:, self.attributes.index(name)]
-
-    def landmark(self, name: str) -> Tensor:
-        return self.tensors["landmarks"][:, self.landmarks.index(name)]
-
-
-def logit(p: Tensor) -> Tensor:
-    return torch.logit(p.clamp(1e-3, 1 - 1e-3))
-
-
-def hair(answers: Answers, judge: str) -> Tensor:
-    """Four independent yes/no answers as five exclusive classes, the last one for none of them."""
-    p = torch.stack([answers.attribute(name, judge) for name in HAIR], dim=1).clamp(1e-4, 1 - 1e-4)
-    odds = torch.cat([p / (1 - p), torch.ones(len(p), 1)], dim=1)
-    return odds / odds.sum(dim=1, keepdim=True)
-
-
-def probability(answers: Answers, name: str, judge: str) -> Tensor:
-    """p(yes) of a yes/no attribute, p(male) of gender; the mean of two judges if there are two."""
-    if name == "smile":
-        smile = answers.attribute("Smiling", judge)
-        if judge != "labeller":
-            return smile
-        # The blendshape is a strength: shifted so that it says yes as often as the judge does.
-        strength = logit(answers.landmark("smile").nan_to_num(0.5))
-        shift = strength.quantile(1 - float((smile > 0.5).float().mean()))
-        return (0.5 * (logit(smile) + strength - shift)).sigmoid()
-    if name == "gender":
-        male = answers.attribute("Male", judge)
-        return male if judge != "labeller" else (0.5 * (logit(male) + logit(answers.tensors["faceres_male"]))).sigmoid()
-    if name == "beard":
-        return 1 - answers.attribute("No_Beard", judge)
-    return answers.attribute({"glasses": "Eyeglasses", "bald": "Bald"}.get(name) or FURTHER[name][0], judge)
-
-
-def number(answers: Answers, name: str, judge: str) -> Tensor:
-    """A continuous attribute in its own unit; age is the mean of two networks, or the first alone as second opinion."""
-    if name == "age":
-        first, second = answers.tensors["age_v1"], answers.tensors["faceres_age"]
-        return (first + second) / 2 if judge == "labeller" else second
-    return answers.landmark("smile" if name == "smilestrength" else name)
-
-
-def labels(answers: Answers, judge: str = "labeller") -> Tensor:
-    """Labels [N, columns] in the schema's layout."""
-    return torch.cat([_columns(answers, attribute, judge) for attribute in SCHEMA], dim=1)
-
-
-def _columns(answers: Answers, attribute: Attribute, judge: str) -> Tensor:
-    if isinstance(attribute, Continuous):
-        return ((number(answers, attribute.name, judge) - attribute.low) / attribute.span)[:, None]
-    if attribute.name == "haircolor":
-        return hair(answers, judge)
-    yes = probability(answers, attribute.name, judge)
-    return torch.stack([1 - yes, yes], dim=1)

@@ -1,10 +1,10 @@
 """Train the heads on labelled latents, measure them on latents held out, and write what ships with a model card.
 
-    python recipes/ffhq/train_heads.py --labels labels-0.safetensors labels-1.safetensors --out src/lace/attributes/ffhq
+    python recipes/ffhq/train_heads.py --labels recipes/ffhq/labels.safetensors --out src/lace/attributes/ffhq
 
 Three arrangements of the paper's network are compared: one for each of its twelve attributes, one for all attributes,
 and an ensemble of the latter. The ensemble ships. Of the labelled faces the last 5,000 measure, the 5,000 before
-calibrate, and the others train.
+calibrate, and the others train. The labels' own noise is read from noise.json, which noise.py writes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ import torch
 from torch import Tensor
 
 from card import model_card
-from common import PAPER, SCHEMA, Answers, labels, latents
+from common import PAPER, SCHEMA, latents
 from lace.attributes.heads import MlpHeads
-from lace.attributes.schema import Continuous, Discrete, Schema
+from lace.attributes.schema import Continuous, Schema
 from lace.attributes.training import Settings, calibrate, fit, measure
 from lace.files import written_whole
 from lace.weights import mobilestylegan
+from merge import DISCRETE, read_labels
 
 HELD_OUT = 5000
+NOISE = Path(__file__).parent / "noise.json"
 
 
 def arrangement(kind: str, members: int) -> MlpHeads:
@@ -48,32 +50,24 @@ def train(kind: str, w: Tensor, y: Tensor, args: argparse.Namespace) -> tuple[Ml
     return heads, seconds
 
 
-def agreement(first: Tensor, second: Tensor) -> dict[str, float]:
-    """How often two sets of labels name the same class, or by how much their numbers differ."""
+def agreement(y: Tensor, named: Tensor) -> dict[str, float]:
+    """How often the labels name the class that the independent judge names."""
     out = {}
-    for attribute in SCHEMA:
-        a, b = first[:, SCHEMA.slice(attribute.name)], second[:, SCHEMA.slice(attribute.name)]
-        if isinstance(attribute, Discrete):
-            out[attribute.name] = float((a.argmax(dim=1) == b.argmax(dim=1)).float().mean())
-        elif not torch.equal(a.nan_to_num(), b.nan_to_num()):
-            out[attribute.name] = float((a - b).abs().nanmean()) * attribute.span
+    for k, attribute in enumerate(DISCRETE):
+        own = y[-len(named) :, SCHEMA.slice(attribute.name)].argmax(dim=1)
+        out[attribute.name] = float((own == named[:, k]).float().mean())
     return out
 
 
-def figures(heads: MlpHeads, w: Tensor, y: Tensor, second: Tensor) -> dict[str, dict[str, float]]:
-    """Held-out figures of every attribute, by the labels and by the independent judge, with sigma and temperature."""
-    columns = heads.schema.columns
-    rows = measure(heads, w, y[:, :columns])
-    other = measure(heads, w, second[:, :columns])
-    for k, attribute in enumerate(heads.schema):
-        key = "mae" if isinstance(attribute, Continuous) else "accuracy"
-        rows[attribute.name][f"{key}_independent"] = other[attribute.name][key]
-        extra = (
-            {"sigma": attribute.sigma}
-            if isinstance(attribute, Continuous)
-            else {"temperature": float(heads.temperature[k])}
-        )
-        rows[attribute.name] |= extra
+def figures(heads: MlpHeads, w: Tensor, y: Tensor, named: Tensor) -> dict[str, dict[str, float]]:
+    """Held-out figures of every attribute by the labels, by the independent judge, and what was calibrated."""
+    rows, readings = measure(heads, w, y[:, : heads.schema.columns]), heads(w)
+    for k, attribute in enumerate(DISCRETE):
+        if attribute.name in rows:
+            found = readings[:, heads.schema.slice(attribute.name)].argmax(dim=1)
+            rows[attribute.name]["accuracy_independent"] = float((found == named[:, k]).float().mean())
+    for temperature, a in zip(heads.temperature, heads.schema, strict=True):
+        rows[a.name] |= {"sigma": a.sigma} if isinstance(a, Continuous) else {"temperature": float(temperature)}
     return rows
 
 
@@ -87,19 +81,18 @@ def identity_of(heads: MlpHeads) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labels", type=Path, nargs="+", required=True)
+    parser.add_argument("--labels", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
         "--kinds", nargs="+", default=["separate", "trunk", "ensemble"], choices=["separate", "trunk", "ensemble"]
     )
     parser.add_argument("--members", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=60)
-    parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--weight-decay", type=float, default=0.3)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
-    answers = Answers(args.labels)
-    y, second = labels(answers).to(args.device), labels(answers, "independent").to(args.device)
+    y, named = (tensor.to(args.device) for tensor in read_labels(args.labels))
     generator = mobilestylegan.load().to(args.device)
     with torch.inference_mode():
         w = torch.cat([latents(generator, index) for index in torch.arange(len(y), device=args.device).split(4096)])
@@ -108,7 +101,7 @@ def main() -> None:
         heads, seconds = train(kind, w, y, args)
         # Figures are those of the weights as they ship, in half precision.
         heads.half().float()
-        rows = figures(heads, w[-HELD_OUT:], y[-HELD_OUT:], second[-HELD_OUT:])
+        rows = figures(heads, w[-HELD_OUT:], y[-HELD_OUT:], named[-HELD_OUT:])
         report[kind] = {"seconds": round(seconds, 1), "attributes": rows}
         print(
             kind,
@@ -122,8 +115,9 @@ def main() -> None:
         "latents": len(y),
         "held_out": HELD_OUT,
         "settings": {key: getattr(args, key) for key in ("members", "epochs", "lr", "weight_decay")},
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        "judges_agree": agreement(y, second),
+        "device": "an " + torch.cuda.get_device_name() if args.device == "cuda" else "a CPU",
+        "judges_agree": agreement(y, named),
+        "noise": json.loads(NOISE.read_text())["difference"],
         "measured": report,
     }
     heads.identity = identity_of(heads)

@@ -126,7 +126,8 @@ def sample(args: argparse.Namespace) -> None:
     plan, evaluations = explanation.plan, drawing.info.evaluations if drawing.info else 0
     subtitle = f"{model.name}   P = {percent(explanation.probability.probability)}   {plan.sampler.name}: {plan.why}"
     captions = [str(address) for address in drawing.addresses]
-    files = destination.write(model.pictures(drawing.w), captions, args.sentence, subtitle, {"sentence": args.sentence})
+    about = {"model": model.name, "sentence": args.sentence}
+    files = destination.write(model.pictures(drawing.w), captions, about, args.sentence, subtitle)
     drawn = time.perf_counter()
     report = run_report(
         args.sentence,
@@ -168,8 +169,7 @@ def show(args: argparse.Namespace) -> None:
 
     destination = Destination.checked(args.out, args.dir, "shown.png")
     model, drawing = shown(args)
-    title = "" if len(args.addresses) == 1 else " "
-    files = destination.write(model.pictures(drawing.w), args.addresses, title, "", {"model": model.name})
+    files = destination.write(model.pictures(drawing.w), args.addresses, {"model": model.name})
     rows = pictures_report(drawing)
     report = {**model_report(model), "pictures": rows, "written": [str(file) for file in files]}
     if destination.is_folder:

@@ -220,8 +220,11 @@ class Model:
 
     @torch.inference_mode()
     def _read_out(self, z: Tensor, addresses: list[Address], formula: Formula | None = None) -> Drawing:
-        w = self.generator.to_w(z)
-        readings = self.heads(w)
+        # Matrix products round differently in batches; on a CPU every row goes alone, so that an address always gives
+        # the same picture to the last bit.
+        rows = z.split(1) if self.device.type == "cpu" else (z,)
+        w = torch.cat([self.generator.to_w(row) for row in rows])
+        readings = torch.cat([self.heads(row) for row in w.split(len(rows[0]))])
         log_prob = None if formula is None else log_probability(formula, readings, self.schema)
         return Drawing(z, w, readings, self.schema, addresses, log_prob)
 
@@ -235,7 +238,8 @@ def load(name: str = "ffhq", device: str = "auto", psi: float | None = None) -> 
     psi = entry.psi if psi is None else psi
     if not 0 < psi <= 1:
         raise ValueRangeError(f"psi must be above 0 and at most 1, not {psi:g}.")
-    return Model(entry.load_generator(psi), MlpHeads.load(entry.heads), pick_device(device), name)
+    place = pick_device(device)
+    return Model(entry.load_generator(psi), MlpHeads.load(entry.heads), place, name)
 
 
 def pick_device(name: str) -> torch.device:

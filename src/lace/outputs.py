@@ -58,18 +58,18 @@ class Destination:
         self,
         pictures: Iterator[NDArray[np.uint8]],
         captions: Sequence[str],
-        title: str,
-        subtitle: str,
         about: dict[str, str],
+        title: str = "",
+        subtitle: str = "",
     ) -> list[Path]:
-        """Write the pictures as they come; returns the files."""
+        """Write the pictures as they come, or one without title as it is; returns the files."""
         counted = tqdm(pictures, desc="Drawing pictures", total=len(captions), unit="", disable=None, leave=False)
         if self.is_folder:
             return [self._write_one(k, picture, captions[k], about) for k, picture in enumerate(counted)]
         images = list(counted)
         alone = len(images) == 1 and not title
         page = Image.fromarray(images[0]) if alone else contact_sheet(images, captions, title, subtitle)
-        save_picture(page, self.path, {**about, "addresses": " ".join(captions)})
+        save_picture(page, self.path, {**about, "address": " ".join(captions)})
         return [self.path]
 
     def _write_one(self, k: int, picture: NDArray[np.uint8], caption: str, about: dict[str, str]) -> Path:

@@ -31,22 +31,21 @@ def columns_for(n: int) -> int:
 
 
 def contact_sheet(
-    pictures: Sequence[NDArray[np.uint8]], captions: Sequence[str], title: str, subtitle: str = ""
+    pictures: Sequence[NDArray[np.uint8]], captions: Sequence[str], title: str = "", subtitle: str = ""
 ) -> Image.Image:
-    """All pictures, scaled to fit, with captions."""
+    """All pictures, scaled to fit, each with its caption; the title above them if there is one."""
     columns = columns_for(len(pictures))
     tile = max(min((WIDTH - GAP * (columns - 1)) // columns, LARGEST, pictures[0].shape[1]), SMALLEST)
-    caption, heading = max(12, tile // 20), 34
-    width = max(columns * tile + (columns - 1) * GAP, 640) + 2 * MARGIN
-    title, subtitle = (
-        fitted(text, font(size), width - 2 * MARGIN) for text, size in ((title, heading), (subtitle, 20))
-    )
-    top = MARGIN + heading + (34 if subtitle else 0) + 26
+    width = max(columns * tile + (columns - 1) * GAP, 640 if title else 0) + 2 * MARGIN
+    heads = [(text, size, ink) for text, size, ink in ((title, 34, INK), (subtitle, 20, FADED)) if text]
+    top = MARGIN + sum(size + 14 for _, size, _ in heads) + (12 if heads else 0)
+    caption = max(12, tile // 20)
     row = tile + caption + 24
     page = Image.new("RGB", (width, top + math.ceil(len(pictures) / columns) * row + MARGIN // 2), PAGE)
-    pen = ImageDraw.Draw(page)
-    pen.text((MARGIN, MARGIN - 8), title, INK, font(heading))
-    pen.text((MARGIN, MARGIN + heading + 6), subtitle, FADED, font(20))
+    pen, line = ImageDraw.Draw(page), MARGIN - 8
+    for text, size, ink in heads:
+        pen.text((MARGIN, line), fitted(text, font(size), width - 2 * MARGIN), ink, font(size))
+        line += size + 14
     for k, (picture, text) in enumerate(zip(pictures, captions, strict=True)):
         left, upper = MARGIN + k % columns * (tile + GAP), top + k // columns * row
         page.paste(Image.fromarray(picture).resize((tile, tile), Image.Resampling.LANCZOS), (left, upper))

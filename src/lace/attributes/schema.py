@@ -134,6 +134,8 @@ class Schema:
             for name in names:
                 if not NAME.fullmatch(name) or name in RESERVED:
                     raise DataError(f"'{name}' cannot be a word: use small letters, digits and _, and no grammar word.")
+            if isinstance(attribute, Discrete) and len(set(attribute.classes)) < max(2, len(attribute.classes)):
+                raise DataError(f"'{attribute.name}' needs at least two classes, each with a name of its own.")
             if isinstance(attribute, Continuous) and not attribute.low < attribute.high:
                 raise DataError(
                     f"'{attribute.name}' runs from {attribute.low} to {attribute.high}: low must be below high."

@@ -59,19 +59,24 @@ class Standardised:
 
 
 def loss(heads: MlpHeads, w: Tensor, labels: Tensor) -> Tensor:
-    """The sum over networks and attributes of the mean loss over the rows with a label."""
+    """The sum over networks and the attributes they speak for of the mean loss over the rows with a label."""
     logits, total = heads.logits(w), torch.zeros((), device=w.device)
-    for k, attribute in enumerate(heads.schema):
-        columns = heads.schema.slice(attribute.name)
-        own = logits[heads.speakers[:, k] > 0][:, :, columns]
-        each = (
-            _soft_error(own, labels[:, columns])
-            if isinstance(attribute, Discrete)
-            else _energy(own, labels[:, columns])
-        )
-        known = labels[:, columns.start].isfinite()
-        total = total + each[:, known].mean(dim=1).sum() if known.any() else total
+    for width, members in by_width(heads.schema).items():
+        columns = torch.tensor([[start + k for k in range(width)] for _, start in members], device=w.device)
+        own, truth = logits[:, :, columns], labels[:, columns]
+        known = truth[..., 0].isfinite()
+        each = _energy(own, truth) if width == 1 else _soft_error(own, truth)
+        means = (each * known).sum(dim=1) / known.sum(dim=0).clamp_min(1)
+        total = total + (means * heads.speakers[:, [k for k, _ in members]]).sum()
     return total
+
+
+def by_width(schema: Schema) -> dict[int, list[tuple[int, int]]]:
+    """Attributes with equally many columns, as (number, first column): their losses are worked out together."""
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for k, attribute in enumerate(schema):
+        groups.setdefault(attribute.columns, []).append((k, schema.slice(attribute.name).start))
+    return groups
 
 
 def _soft_error(logits: Tensor, labels: Tensor) -> Tensor:
@@ -79,7 +84,7 @@ def _soft_error(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _energy(values: Tensor, labels: Tensor) -> Tensor:
-    return (values - labels.nan_to_num())[:, :, 0].square() / (2 * ENERGY_SIGMA**2)
+    return (values - labels.nan_to_num())[..., 0].square() / (2 * ENERGY_SIGMA**2)
 
 
 def fit(

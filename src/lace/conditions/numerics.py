@@ -11,7 +11,9 @@ __all__ = ["log1mexp", "log_ndtr", "log_normal_interval"]
 
 
 def log1mexp(log: Tensor) -> Tensor:
-    """log(1 - e^l) for l <= 0, by whichever form is accurate there."""
+    """log(1 - e^l) for l <= 0, by whichever form is accurate there; l = 0 gives a large negative number."""
+    # Rounding may leave a log at zero or just above, where neither value nor gradient is finite.
+    log = log.clamp(max=-torch.finfo(log.dtype).tiny)
     near_zero = log > -math.log(2)
     small = torch.where(near_zero, log, -1.0)
     large = torch.where(near_zero, -1.0, log)
@@ -24,7 +26,7 @@ def log_normal_interval(low: Tensor, high: Tensor) -> Tensor:
     mirror = low > 0
     a, b = torch.where(mirror, -high, low), torch.where(mirror, -low, high)
     upper, lower = log_ndtr(b), log_ndtr(a)
-    return upper + log1mexp((lower - upper).clamp(max=-1e-30))
+    return upper + log1mexp(lower - upper)
 
 
 def log_ndtr(x: Tensor) -> Tensor:

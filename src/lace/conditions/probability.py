@@ -79,7 +79,8 @@ class _Evaluation:
                 raise ConditionError(
                     "The sentence repeats its attributes in too many ways to be worked out; simplify it."
                 )
-            self.known[node] = self._node(node)
+            # Rounding may leave a log just above zero.
+            self.known[node] = self._node(node).clamp(max=0.0)
         return self.known[node]
 
     def _node(self, node: Node) -> Tensor:

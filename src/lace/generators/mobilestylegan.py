@@ -183,7 +183,8 @@ class MobileStyleGAN(Generator):
         return self.w_mean + psi * (w - self.w_mean)
 
     def to_picture(self, w: Tensor) -> Tensor:
+        w = w.to(self.synthesis.constant.dtype)
         if w.device.type == "cpu":
             # One at a time a picture's layers fit the cache and styles fold into kernels.
-            return torch.cat([self.synthesis(one) for one in w.split(1)])
-        return self.synthesis(w.to(self.synthesis.constant.dtype)).float()
+            return torch.cat([self.synthesis(one) for one in w.split(1)]).float()
+        return self.synthesis(w).float()

@@ -34,18 +34,20 @@ class IR:
         """Read ``xml`` and the .bin beside it."""
         try:
             # The file comes from an archive whose hash was checked.
-            net, data = ET.parse(xml).getroot(), xml.with_suffix(".bin").read_bytes()  # noqa: S314
-            layers = {layer.attrib["id"]: layer for layer in net.iterfind("layers/layer")}
-            edges = [(edge.attrib["from-layer"], edge.attrib["to-layer"]) for edge in net.iterfind("edges/edge")]
-            constants = {key: _constant(layer, data) for key, layer in layers.items() if layer.get("type") == "Const"}
-        except (OSError, ET.ParseError, KeyError, ValueError) as error:
+            return cls._of(ET.parse(xml).getroot(), xml.with_suffix(".bin").read_bytes())  # noqa: S314
+        except (OSError, ET.ParseError, AttributeError, KeyError, ValueError) as error:
             raise WeightsError(f"{xml.name} is not a readable OpenVINO IR ({error}).") from error
+
+    @classmethod
+    def _of(cls, net: ET.Element, data: bytes) -> IR:
+        layers = {layer.attrib["id"]: layer for layer in net.iterfind("layers/layer")}
+        edges = [(edge.attrib["from-layer"], edge.attrib["to-layer"]) for edge in net.iterfind("edges/edge")]
+        constants = {key: _constant(layer, data) for key, layer in layers.items() if layer.get("type") == "Const"}
         inputs: dict[str, list[Tensor]] = {}
         for source, target in sorted(edges, key=lambda edge: int(edge[1])):
             if source in constants:
                 inputs.setdefault(layers[target].attrib["type"], []).append(constants[source])
-        named = {layers[key].attrib["name"]: value for key, value in constants.items()}
-        return cls(named, inputs)
+        return cls({layers[key].attrib["name"]: value for key, value in constants.items()}, inputs)
 
 
 def _constant(layer: ET.Element, data: bytes) -> Tensor:

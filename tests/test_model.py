@@ -1,0 +1,189 @@
+"""Models: a toy whose truth is known, and the real one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import lace
+from lace.errors import AddressError, ConditionError, UnknownNameError, UnsatisfiableCondition, ValueRangeError
+from tests.conftest import within
+
+GRID = torch.linspace(-9, 9, 100_001, dtype=torch.float64)
+DENSITY = (-GRID.square() / 2).exp() / math.sqrt(2 * math.pi) * (GRID[1] - GRID[0])
+BRIGHT = float((DENSITY * (2 * GRID).sigmoid()).sum())
+
+
+def tone_above(x: float) -> float:
+    """P(tone > x): a standard normal plus the head's own error of 0.5."""
+    return 0.5 * math.erfc(x / math.sqrt(1.25) / math.sqrt(2))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "truth"),
+    [
+        ("bright", BRIGHT),
+        ("tone>1", tone_above(1)),
+        ("tone in -1..1", 1 - 2 * tone_above(1)),
+        ("bright & tone>1", BRIGHT * tone_above(1)),
+        ("bright | tone>1", BRIGHT + tone_above(1) - BRIGHT * tone_above(1)),
+        ("~bright & tone<-1.5", (1 - BRIGHT) * tone_above(1.5)),
+        ("kind=a | kind=b", 2 / 3),
+    ],
+)
+def test_probabilities_are_the_truth(toy: lace.Model, sentence: str, truth: float) -> None:
+    estimate = toy.probability(sentence)
+    assert within(estimate.probability, truth, math.sqrt(truth * (1 - truth) / 2**14))
+    assert estimate.low < truth < estimate.high
+
+
+def test_samples_obey_in_the_right_proportion(toy: lace.Model) -> None:
+    """z0 given bright, z1 given tone in 0..1: moments by quadrature, within 4 standard errors."""
+    n = 3000
+    out = toy.latents("bright & tone in 0..1", n=n, seed=4)
+    first = DENSITY * (2 * GRID).sigmoid()
+    second = DENSITY * (torch.special.ndtr((1 - GRID) / 0.5) - torch.special.ndtr(-GRID / 0.5))
+    for density, column in ((first, 0), (second, 1)):
+        density = density / density.sum()
+        mean = float((density * GRID).sum())
+        sd = float((density * (GRID - mean) ** 2).sum().sqrt())
+        assert within(float(out.z[:, column].mean()), mean, sd / math.sqrt(n))
+    assert out.log_prob is not None
+    assert torch.allclose(out.log_prob, toy.target("bright & tone in 0..1").log_prob(out.z), atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_first_n_are_the_same(toy: lace.Model, seed: int) -> None:
+    """Seed 0 begins in the bank and goes on past it."""
+    few, many = (toy.latents("tone>2.5", n=n, seed=seed) for n in (5, 150))
+    assert few.addresses == many.addresses[:5]
+    assert max(address.index for address in many.addresses) > 2**13
+
+
+def test_bank_and_fresh_readings_agree(toy: lace.Model) -> None:
+    """The same addresses are kept whether the bank answers or the heads do."""
+    target = toy.target("bright & kind=c")
+    index = torch.arange(2**14)
+    with torch.inference_mode():
+        fresh = target.log_prob(target.prior(0, index))
+    assert torch.allclose(target.log_prob_at(0, index), fresh, atol=1e-5)
+
+
+def test_an_address_draws_its_picture_again(toy: lace.Model) -> None:
+    out = toy.sample("bright", n=6, seed=2)
+    again = toy.at([str(address) for address in out.addresses][::-1])
+    assert out.images is not None
+    assert np.array_equal(np.stack(list(toy.pictures(again.w)))[::-1], out.images)
+    assert out.images.dtype == np.uint8
+    assert out.images.shape == (6, 8, 8, 3)
+
+
+def test_pixels_are_rounded_as_pictures_are(toy: lace.Model) -> None:
+    w = torch.zeros(1, 8)
+    w[0, :3] = torch.tensor([-20.0, 0.0, 20.0])
+    assert next(toy.pictures(w))[0, 0].tolist() == [0, 128, 255]
+
+
+def test_formulas_and_sentences_are_one(toy: lace.Model) -> None:
+    formula = toy["bright"] & ~toy["kind=a"] | 2 * toy["tone>1"]
+    assert formula == toy.formula("bright & ~kind=a | 2*tone>1")
+    assert toy.latents(formula, n=3).addresses == toy.latents(str(formula), n=3).addresses
+
+
+def test_a_formula_of_another_model_is_refused(toy: lace.Model) -> None:
+    other = lace.Model(lace.FunctionGenerator(lambda z: z, 2), [(lace.Discrete("soft"), lambda w: w)], bank_size=64)
+    with pytest.raises(UnknownNameError, match="soft"):
+        toy.latents(other["soft"])
+
+
+def test_what_cannot_be_reached_says_how_rare_each_term_is(toy: lace.Model) -> None:
+    with pytest.raises(UnsatisfiableCondition) as refusal:
+        toy.latents("tone>5.5 & bright & tone<-2", n=4)
+    assert "out of reach" in str(refusal.value)
+    assert refusal.value.estimates["bright"] == pytest.approx(BRIGHT, abs=0.02)
+    with pytest.raises(UnsatisfiableCondition, match=r"Only \d+ of 50 were found among 2,000 draws"):
+        toy.latents("tone>2.5", n=50, max_draws=2000)
+
+
+@pytest.mark.parametrize("strictness", [0.0, 0.2, 0.4, 0.5, 0.8, 1.0])
+def test_plans_foretell_the_acceptance(toy: lace.Model, strictness: float) -> None:
+    plan = toy.plan("bright & tone>0.5", strictness=strictness)
+    info = toy.latents("bright & tone>0.5", n=300, seed=9, strictness=strictness).info
+    assert info is not None
+    share = 1 / plan.draws_each
+    error = math.sqrt(share * (1 - share) * (1 / info.evaluations + 1 / 2**14))
+    assert within(info.acceptance, share, error)
+
+
+def test_strictness_raises_the_heads_probability(toy: lace.Model) -> None:
+    mean = [
+        float(toy.latents("bright & tone in 0..1", 400, strictness=s).log_prob.exp().mean()) for s in (0, 0.4, 0.7, 1)
+    ]  # type: ignore[union-attr]
+    assert mean == sorted(mean)
+    assert mean[-1] > mean[0] + 0.1
+
+
+def test_samplers_by_name_and_as_objects(toy: lace.Model) -> None:
+    named = toy.latents("bright", n=4, sampler="rejection")
+    assert named.addresses == toy.latents("bright", n=4, sampler=lace.Rejection()).addresses
+    assert toy.plan("bright", "level-set").sampler.name == "level-set"
+    with pytest.raises(UnknownNameError, match="rejection"):
+        toy.plan("bright", "hmc")
+    with pytest.raises(ConditionError, match=r"0\.4"):
+        toy.plan("bright", "rejection", strictness=0.6)
+
+
+def test_bad_requests(toy: lace.Model) -> None:
+    with pytest.raises(ValueRangeError, match="at least 1"):
+        toy.latents("bright", n=0)
+    with pytest.raises(AddressError):
+        toy.at(["nowhere"])
+    with pytest.raises(ValueRangeError):
+        toy.at([])
+    with pytest.raises(ValueRangeError, match="psi"):
+        lace.load("ffhq", psi=1.5)
+    with pytest.raises(UnknownNameError, match="ffhq"):
+        lace.load("fhq")
+    with pytest.raises(ValueRangeError, match="device"):
+        lace.load("ffhq", device="abacus")
+
+
+def test_values_are_for_people(toy: lace.Model) -> None:
+    values = toy.at(["0:1"]).values(0)
+    assert set(values) == {"bright", "tone", "kind"}
+    assert sum(values["kind"].values()) == pytest.approx(1, abs=1e-3)
+    assert values["tone"] == pytest.approx(float(toy.generator.prior(0, torch.tensor([1]))[0, 1]), abs=1e-3)
+
+
+def test_faces_obey_and_come_back(ffhq: lace.Model) -> None:
+    """Two faces of a sentence, drawn again by address alone: the same pictures to the last bit, the same readings."""
+    out = ffhq.sample("glasses & smile & ~male & age in 40..60", n=2, seed=0)
+    assert out.images is not None
+    assert out.images.shape == (2, 1024, 1024, 3)
+    alone = ffhq.at([out.addresses[1]])
+    assert np.array_equal(next(ffhq.pictures(alone.w)), out.images[1])
+    assert alone.values(0) == out.values(1)
+    for k in range(2):
+        assert 25 < out.values(k)["age"] < 75
+    assert ffhq.latents("glasses & smile & ~male & age in 40..60", n=40, seed=0).addresses[:2] == out.addresses
+
+
+def test_faces_of_the_bank_agree_with_their_card(ffhq: lace.Model) -> None:
+    """Base rates that anybody can check by eye on a sheet of unconditional faces."""
+    rates = {word: ffhq.probability(word).probability for word in ("smile", "glasses", "male", "bald", "age>30")}
+    assert 0.5 < rates["smile"] < 0.85
+    assert 0.05 < rates["glasses"] < 0.25
+    assert 0.35 < rates["male"] < 0.6
+    assert rates["bald"] < 0.05
+    assert 0.3 < rates["age>30"] < 0.7
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+def test_a_gpu_finds_the_same_faces(ffhq: lace.Model) -> None:
+    there = lace.load("ffhq", device="cuda")
+    for seed in (0, 1):
+        found = [model.latents("glasses & smile & ~male", n=30, seed=seed).addresses for model in (ffhq, there)]
+        assert found[0] == found[1]
