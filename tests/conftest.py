@@ -7,9 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import settings
 
 import lace
 from lace.attributes.schema import Continuous, Discrete, Schema
+
+# The same examples in every run; `pytest --hypothesis-profile=default` looks for new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(autouse=True)
