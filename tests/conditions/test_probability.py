@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,6 +20,9 @@ from lace.conditions.probability import log_probability
 from lace.errors import ConditionError
 
 from .strategies import apart, formulas, readings
+
+# Truths are worked out in numbers of any exponent: a weight may bring back a probability that a double takes for zero.
+Number = mpmath.mpf
 
 
 def events(formula: Formula) -> set[Formula]:
@@ -47,7 +51,7 @@ def holds(formula: Formula, world: dict[object, object]) -> bool:
     return bool(world[formula])
 
 
-def cells(formula: Formula, row: Tensor, schema: Schema) -> list[tuple[object, list[tuple[object, float]]]]:
+def cells(formula: Formula, row: Tensor, schema: Schema) -> list[tuple[object, list[tuple[object, Number]]]]:
     """Every independent variable with its possible values and their probabilities."""
     found = []
     parts = events(formula)
@@ -55,7 +59,12 @@ def cells(formula: Formula, row: Tensor, schema: Schema) -> list[tuple[object, l
         mine = [part for part in parts if isinstance(part, (Is, Within)) and part.attribute == attribute]
         if mine and isinstance(attribute, Discrete):
             found.append(
-                (attribute, list(zip(attribute.classes, row[schema.slice(attribute.name)].exp().tolist(), strict=True)))
+                (
+                    attribute,
+                    list(
+                        zip(attribute.classes, map(mpmath.exp, row[schema.slice(attribute.name)].tolist()), strict=True)
+                    ),
+                )
             )
         elif mine:
             found.append((attribute, intervals(attribute, mine, row, schema)))
@@ -66,7 +75,7 @@ def cells(formula: Formula, row: Tensor, schema: Schema) -> list[tuple[object, l
     return found
 
 
-def intervals(attribute: Continuous, parts: list[Within], row: Tensor, schema: Schema) -> list[tuple[object, float]]:
+def intervals(attribute: Continuous, parts: list[Within], row: Tensor, schema: Schema) -> list[tuple[object, Number]]:
     """A point inside each interval between the bounds, with the interval's probability."""
     cuts = sorted({bound for part in parts for bound in (part.low, part.high) if math.isfinite(bound)})
     value = float(row[schema.slice(attribute.name)][0]) * attribute.span + attribute.low
@@ -76,28 +85,28 @@ def intervals(attribute: Continuous, parts: list[Within], row: Tensor, schema: S
     return [((low + high) / 2, between(a, b)) for low, high, a, b in pairs]
 
 
-def between(a: float, b: float) -> float:
+def between(a: float, b: float) -> Number:
     """The normal's mass from a to b, from whichever tail is small."""
     if a > 0:
         a, b = -b, -a
-    return (math.erfc(-b / math.sqrt(2)) - math.erfc(-a / math.sqrt(2))) / 2
+    return (mpmath.erfc(-b / math.sqrt(2)) - mpmath.erfc(-a / math.sqrt(2))) / 2
 
 
-def alone(part: Formula, row: Tensor, schema: Schema) -> float:
+def alone(part: Formula, row: Tensor, schema: Schema) -> Number:
     """The probability of soft evidence, or of a weighted part."""
     if isinstance(part, Weighted):
         return brute_force(part.operand, row, schema) ** part.weight
     value = float(row[schema.slice(part.attribute.name)][0]) * part.attribute.span + part.attribute.low
-    return math.exp(-(((part.value - value) / (0.1 * part.attribute.span)) ** 2) / 2)
+    return mpmath.exp(-(((part.value - value) / (0.1 * part.attribute.span)) ** 2) / 2)
 
 
-def brute_force(formula: Formula, row: Tensor, schema: Schema) -> float:
+def brute_force(formula: Formula, row: Tensor, schema: Schema) -> Number:
     """The sum over all worlds in which the formula holds."""
-    spaces, total = cells(formula, row, schema), 0.0
+    spaces, total = cells(formula, row, schema), Number(0)
     names = [name for name, _ in spaces]
     for world in itertools.product(*(values for _, values in spaces)):
         if holds(formula, dict(zip(names, (value for value, _ in world), strict=True))):
-            total += math.prod(p for _, p in world)
+            total += math.prod((p for _, p in world), start=Number(1))
     return total
 
 
@@ -106,7 +115,7 @@ def brute_force(formula: Formula, row: Tensor, schema: Schema) -> float:
 def test_equals_enumeration(schema: Schema, data: st.DataObject, seed: int) -> None:
     formula = data.draw(formulas(schema, size=6, number=apart))
     rows = readings(schema, 2, seed)
-    truth = torch.tensor([brute_force(formula, row, schema) for row in rows], dtype=torch.float64)
+    truth = torch.tensor([float(brute_force(formula, row, schema)) for row in rows], dtype=torch.float64)
     found = log_probability(formula, rows, schema).exp()
     assert torch.allclose(found, truth, atol=1e-9, rtol=1e-7)
 
