@@ -64,4 +64,35 @@ TWO_MODES = Problem(
     lambda x: torch.logaddexp(-(x - 2).square() / 0.32, -(x + 2).square() / 0.32) - math.log(2),
     lambda x: 0.4 - (x.abs() - 2).abs(),
 )
+# The same two modes at different heights: a walk that cannot cross gets the weights of its starts, not of the modes.
+TRAP = Problem(
+    "trap",
+    lambda x: torch.logaddexp(-(x - 2.5).square() / 0.18, -(x + 1.5).square() / 0.18 - 1.5),
+    lambda x: torch.maximum(0.3 - (x - 2.5).abs(), 0.3 - (x + 1.5).abs()),
+)
 ALL = (LOGISTIC, GAUSSIAN, TWO_MODES)
+
+
+@dataclass(frozen=True)
+class Conjunction:
+    """An AND of one-dimensional problems on axes of their own: evidence multiplies, posteriors stay apart."""
+
+    name: str
+    parts: tuple[Problem, ...]
+
+    def target(self) -> Target:
+        def log_prob(z: Tensor) -> Tensor:
+            return torch.stack([part.log_prob(z[:, k]) for k, part in enumerate(self.parts)]).sum(dim=0)
+
+        def margin(z: Tensor) -> Tensor:
+            return torch.stack([part.margin(z[:, k]) for k, part in enumerate(self.parts)]).amin(dim=0)
+
+        return Target(DIM, log_prob, margin)
+
+    def evidence(self) -> float:
+        return math.prod(part.evidence() for part in self.parts)
+
+
+STEEP = Problem("steep", lambda x: torch.nn.functional.logsigmoid(6 * x - 12), lambda x: 6 * x - 12)
+# P(c) is 1.7e-5.
+RARE = Conjunction("rare", (STEEP, STEEP, LOGISTIC, GAUSSIAN))

@@ -129,11 +129,11 @@ def test_strictness_raises_the_heads_probability(toy: lace.Model) -> None:
 def test_samplers_by_name_and_as_objects(toy: lace.Model) -> None:
     named = toy.latents("bright", n=4, sampler="rejection")
     assert named.addresses == toy.latents("bright", n=4, sampler=lace.Rejection()).addresses
-    assert toy.plan("bright", "level-set").sampler.name == "level-set"
+    assert toy.plan("bright", sampler="level-set").sampler.name == "level-set"
     with pytest.raises(UnknownNameError, match="rejection"):
-        toy.plan("bright", "hmc")
+        toy.plan("bright", sampler="hmc")
     with pytest.raises(ConditionError, match=r"0\.4"):
-        toy.plan("bright", "rejection", strictness=0.6)
+        toy.plan("bright", sampler="rejection", strictness=0.6)
 
 
 def test_bad_requests(toy: lace.Model) -> None:

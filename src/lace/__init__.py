@@ -37,8 +37,16 @@ if TYPE_CHECKING:
     from .model import load as load
     from .rng import Address as Address
     from .samplers.base import Sampler as Sampler
+    from .samplers.elliptical import Elliptical as Elliptical
+    from .samplers.euler import Euler as Euler
+    from .samplers.langevin import Langevin as Langevin
     from .samplers.level_set import LevelSet as LevelSet
+    from .samplers.ode import Ode as Ode
+    from .samplers.pc import PredictorCorrector as PredictorCorrector
+    from .samplers.pcnl import Pcnl as Pcnl
     from .samplers.rejection import Rejection as Rejection
+    from .samplers.schedule import Schedule as Schedule
+    from .samplers.smc import Smc as Smc
 
 __version__ = "0.1.0"
 
@@ -48,15 +56,23 @@ _LAZY = {
     "Continuous": "attributes.schema",
     "Discrete": "attributes.schema",
     "Drawing": "drawing",
+    "Elliptical": "samplers.elliptical",
+    "Euler": "samplers.euler",
     "Formula": "conditions.formula",
     "FunctionGenerator": "generators.function",
     "Generator": "generators.base",
     "Heads": "attributes.heads",
+    "Langevin": "samplers.langevin",
     "LevelSet": "samplers.level_set",
     "MlpHeads": "attributes.heads",
     "Model": "model",
+    "Ode": "samplers.ode",
+    "Pcnl": "samplers.pcnl",
+    "PredictorCorrector": "samplers.pc",
     "Rejection": "samplers.rejection",
     "Sampler": "samplers.base",
+    "Schedule": "samplers.schedule",
+    "Smc": "samplers.smc",
     "load": "model",
 }
 
@@ -68,19 +84,27 @@ __all__ = [
     "DataError",
     "Discrete",
     "Drawing",
+    "Elliptical",
+    "Euler",
     "Formula",
     "FunctionGenerator",
     "Generator",
     "Heads",
     "LaceError",
+    "Langevin",
     "LevelSet",
     "MissingExtraError",
     "MlpHeads",
     "Model",
+    "Ode",
     "OutputError",
+    "Pcnl",
+    "PredictorCorrector",
     "Rejection",
     "Sampler",
+    "Schedule",
     "SentenceError",
+    "Smc",
     "UnknownNameError",
     "UnsatisfiableCondition",
     "ValueRangeError",

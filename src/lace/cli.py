@@ -26,6 +26,9 @@ EXAMPLES = """examples:
 a sentence: words, = > < and "in 50..60" for numbers, ~ (not), & (and), | (or), 2*word to insist
 """
 
+SAMPLERS = """auto; an exact one: rejection, level-set, smc, elliptical, pcnl; or one of the paper's: ode, euler,
+langevin, pc, with -authors behind it as the released code does it"""
+
 
 class Parser(argparse.ArgumentParser):
     """Argument errors as one sentence."""
@@ -57,7 +60,6 @@ def parser() -> Parser:
     sub = command("sample", commands.sample, "draw pictures that obey a sentence")
     add_sentence(sub)
     sub.add_argument("--seed", type=whole, default=0, help="another seed gives other pictures")
-    sub.add_argument("--max-draws", type=positive, default=2**20, help="give up after so many draws")
     add_output(sub, "faces.png")
     add_model(sub, "ffhq")
     sub = command("explain", commands.explain, "say what a sentence means, how likely it is, and how it would be drawn")
@@ -78,8 +80,10 @@ def parser() -> Parser:
 def add_sentence(sub: Parser) -> None:
     sub.add_argument("sentence", metavar="SENTENCE", help="what the pictures shall show")
     sub.add_argument("-n", type=positive, default=8, help="how many pictures")
-    sub.add_argument("--sampler", default="auto", help="auto, rejection or level-set")
+    sub.add_argument("--sampler", default="auto", help=SAMPLERS)
     sub.add_argument("--strictness", type=float, default=0.0, help="0 draws exactly, 1 takes only the clearest cases")
+    sub.add_argument("--reading", default="probability", help="probability, or energy: the paper's operators")
+    sub.add_argument("--max-draws", type=positive, default=2**20, help="give up after so many draws")
 
 
 def add_output(sub: Parser, default: str) -> None:

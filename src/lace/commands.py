@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from .samplers.strictness import Strictness
 if TYPE_CHECKING:
     from .bank import Estimate
     from .drawing import Drawing
-    from .model import Model
+    from .model import Explanation, Model
+    from .planning import Plan, Wishes
 
 __all__ = ["attributes", "explain", "models", "sample", "show"]
 
@@ -73,16 +75,16 @@ def explain(args: argparse.Namespace) -> None:
     from .report import explain_report
 
     model = load(args.model, args)
-    explanation = model.explain(args.sentence, args.sampler, args.strictness)
+    explanation = model.explain(args.sentence, args.n, **wishes(args))
     draw, picture = measured_speed(model)
     expected = args.n * (explanation.plan.draws_each * draw + picture)
     report = explain_report(args.sentence, explanation, model)
     report["expected"] = {"n": args.n, "draws": args.n * explanation.plan.draws_each, "seconds": expected}
-    lines = [str(explanation.formula), f"P = {interval(explanation.probability)}"]
+    lines = [str(explanation.formula), interval(explanation.probability)]
     lines += [f"  {percent(p):>8s}  {term}" for term, p in explanation.terms.items()]
-    lines += [f"{explanation.plan.sampler.name}: {explanation.plan.why}"]
+    lines += [chosen(explanation.plan)]
     lines += [
-        f"{args.n} pictures would take about {seconds(expected)}, {seconds(args.n * picture)} of it for the pictures"
+        f"{args.n} pictures would take about {duration(expected)}, {duration(args.n * picture)} of it for the pictures"
     ]
     say(args, report, lines)
 
@@ -112,38 +114,55 @@ def sample(args: argparse.Namespace) -> None:
     """Draw pictures that obey a sentence."""
     understood(args)
     from .outputs import Destination
-    from .planning import percent
     from .report import run_report
 
     destination = Destination.checked(args.out, args.dir, "faces.png")
     destination.check_count(args.n)
-    start = time.perf_counter()
-    model = load(args.model, args)
-    explanation = model.explain(args.sentence, args.sampler, args.strictness)
-    loaded = time.perf_counter()
-    drawing = latents(model, args)
-    found = time.perf_counter()
-    plan, evaluations = explanation.plan, drawing.info.evaluations if drawing.info else 0
-    subtitle = f"{model.name}   P = {percent(explanation.probability.probability)}   {plan.sampler.name}: {plan.why}"
-    captions = [str(address) for address in drawing.addresses]
-    about = {"model": model.name, "sentence": args.sentence}
-    files = destination.write(model.pictures(drawing.w), captions, about, args.sentence, subtitle)
-    drawn = time.perf_counter()
-    report = run_report(
-        args.sentence,
-        explanation,
-        drawing,
-        model,
-        {"load": loaded - start, "latents": found - loaded, "pictures": drawn - found},
-    )
+    watch = Stopwatch()
+    with watch("load"):
+        model = load(args.model, args)
+        explanation = model.explain(args.sentence, args.n, **wishes(args))
+    with watch("latents"):
+        drawing = latents(model, args)
+    with watch("pictures"):
+        captions = [str(address) for address in drawing.addresses] or [f"#{k}" for k in range(len(drawing))]
+        about = {"model": model.name, "sentence": args.sentence}
+        subtitle = f"{model.name}   {likely(explanation.probability)}   {chosen(explanation.plan)}"
+        files = destination.write(model.pictures(drawing.w), captions, about, args.sentence, subtitle)
+    report = run_report(args.sentence, explanation, drawing, model, watch.seconds)
     report |= {"seed": args.seed, "strictness": args.strictness}
     if destination.is_folder:
         destination.write_run(drawing, report)
-    lines = [str(explanation.formula), f"P = {interval(explanation.probability)}", f"{plan.sampler.name}: {plan.why}"]
-    lines += [
-        f"{args.n} of {evaluations:,} draws in {seconds(found - loaded)}, their pictures in {seconds(drawn - found)}"
-    ]
-    say(args, {**report, "written": [str(file) for file in files]}, [*lines, str(destination.path)])
+    lines = [*sample_lines(explanation, drawing, watch.seconds), str(destination.path)]
+    say(args, {**report, "written": [str(file) for file in files]}, lines)
+
+
+class Stopwatch:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[stage] = time.perf_counter() - start
+
+
+def sample_lines(explanation: Explanation, drawing: Drawing, seconds: dict[str, float]) -> list[str]:
+    """What was drawn, for people."""
+    from .report import evidence
+
+    info = drawing.info
+    lines = [str(explanation.formula), interval(explanation.probability)]
+    found = evidence(info) if info else None
+    if found:
+        lines.append(f"{interval(found)} as the particles count")
+    lines.append(chosen(explanation.plan))
+    latents, pictures = duration(seconds["latents"]), duration(seconds["pictures"])
+    draws = f"{info.evaluations:,} draws" if info else "draws"
+    return [*lines, f"{len(drawing)} from {draws} in {latents}, their pictures in {pictures}"]
 
 
 def latents(model: Model, args: argparse.Namespace) -> Drawing:
@@ -152,14 +171,18 @@ def latents(model: Model, args: argparse.Namespace) -> Drawing:
 
     with tqdm(total=args.n, desc="Looking for latents", unit="", disable=None, leave=False) as bar:
         return model.latents(
-            args.sentence,
-            args.n,
-            args.seed,
-            args.sampler,
-            args.strictness,
-            args.max_draws,
-            lambda p: bar.update(p.done - bar.n) and None,
+            args.sentence, args.n, args.seed, lambda p: bar.update(p.done - bar.n) and None, **wishes(args)
         )
+
+
+def wishes(args: argparse.Namespace) -> Wishes:
+    """How the sentence shall be drawn."""
+    return {
+        "sampler": args.sampler,
+        "strictness": args.strictness,
+        "reading": args.reading,
+        "max_draws": args.max_draws,
+    }
 
 
 def show(args: argparse.Namespace) -> None:
@@ -215,11 +238,24 @@ def in_words(values: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
+def chosen(plan: Plan) -> str:
+    """A sampler and why it was taken."""
+    return f"{plan.sampler.name}: {plan.why}"
+
+
+def likely(estimate: Estimate) -> str:
+    """P = 3 %, or P < 1e-6."""
+    from .planning import percent
+
+    value = percent(estimate.probability)
+    return f"P {value}" if value.startswith("<") else f"P = {value}"
+
+
 def interval(estimate: Estimate) -> str:
     from .planning import percent
 
-    return f"{percent(estimate.probability)}  (95 % interval {percent(estimate.low)} to {percent(estimate.high)})"
+    return f"{likely(estimate)}  (95 % interval {percent(estimate.low)} to {percent(estimate.high)})"
 
 
-def seconds(value: float) -> str:
+def duration(value: float) -> str:
     return f"{value:.2g} s" if value < 100 else f"{value:.0f} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from .attributes.heads import FunctionHeads, Heads, MlpHeads
 from .attributes.schema import Attribute
 from .bank import SIZE, Bank, Estimate
 from .catalog import find
+from .conditions.energy import energy
 from .conditions.formula import And, Formula, leaves
 from .conditions.language import parse
 from .conditions.margin import margin
@@ -21,9 +23,14 @@ from .conditions.probability import log_probability
 from .drawing import Drawing
 from .errors import UnknownNameError, UnsatisfiableCondition, ValueRangeError
 from .generators.base import Generator
-from .planning import Plan, plan, unsatisfiable
+from .planning import DOUBT, Plan, Wish, percent, plan, unsatisfiable
 from .rng import Address
-from .samplers.base import MAX_DRAWS, Callback, Sampler, Target
+from .samplers.base import Callback, Filter, Target
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .planning import Wishes
 
 __all__ = ["Explanation", "Model", "load"]
 
@@ -39,15 +46,16 @@ class Explanation:
 
 
 class SentenceTarget(Target):
-    """A formula on a model; addresses that the bank knows are answered from it."""
+    """A formula on a model, in one of its readings; addresses that the bank knows are answered from it."""
 
-    def __init__(self, model: Model, formula: Formula) -> None:
+    def __init__(self, model: Model, formula: Formula, reading: str = "probability") -> None:
         self._model, self._formula = model, formula
         super().__init__(
             model.generator.latent_dim,
             log_prob=lambda z: self._log_prob(model.read(z)),
             margin=lambda z: self._margin(model.read(z)),
             device=model.device,
+            is_probability=reading == "probability",
         )
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
@@ -60,7 +68,9 @@ class SentenceTarget(Target):
         return self._margin(self._model.readings_at(seed, index))
 
     def _log_prob(self, readings: Tensor) -> Tensor:
-        return log_probability(self._formula, readings, self._model.schema)
+        if self.is_probability:
+            return log_probability(self._formula, readings, self._model.schema)
+        return -energy(self._formula, readings, self._model.schema)
 
     def _margin(self, readings: Tensor) -> Tensor:
         return margin(self._formula, readings, self._model.schema)
@@ -128,9 +138,9 @@ class Model:
             return self.bank.readings[index]
         return self.read(self.generator.prior(seed, index))
 
-    def target(self, sentence: str | Formula) -> Target:
+    def target(self, sentence: str | Formula, reading: str = "probability") -> Target:
         """A sentence as samplers see it."""
-        return SentenceTarget(self, self.formula(sentence))
+        return SentenceTarget(self, self.formula(sentence), reading)
 
     @torch.inference_mode()
     def probability(self, sentence: str | Formula) -> Estimate:
@@ -144,59 +154,62 @@ class Model:
         return {str(part): self.probability(part).probability for part in dict.fromkeys(parts)}
 
     @torch.inference_mode()
-    def plan(
-        self,
-        sentence: str | Formula,
-        sampler: str | Sampler = "auto",
-        strictness: float = 0.0,
-        max_draws: int = MAX_DRAWS,
-    ) -> Plan:
-        """The sampler that a sentence gets, and why."""
-        return plan(self.formula(sentence), self.bank.readings, self.schema, sampler, strictness, max_draws)
+    def plan(self, sentence: str | Formula, n: int = 16, **wish: Unpack[Wishes]) -> Plan:
+        """The sampler that n pictures of a sentence get, and why."""
+        return plan(self.formula(sentence), self.bank.readings, self.schema, Wish(**wish), n)
 
-    def explain(self, sentence: str | Formula, sampler: str | Sampler = "auto", strictness: float = 0.0) -> Explanation:
+    def explain(self, sentence: str | Formula, n: int = 16, **wish: Unpack[Wishes]) -> Explanation:
         """What a sentence means here, how likely it is, and how it would be drawn."""
         formula = self.formula(sentence)
-        return Explanation(
-            formula, self.probability(formula), self.terms(formula), self.plan(formula, sampler, strictness)
-        )
+        return Explanation(formula, self.probability(formula), self.terms(formula), self.plan(formula, n, **wish))
 
     def latents(
         self,
         sentence: str | Formula,
         n: int = 16,
         seed: int = 0,
-        sampler: str | Sampler = "auto",
-        strictness: float = 0.0,
-        max_draws: int = MAX_DRAWS,
         callback: Callback | None = None,
+        **wish: Unpack[Wishes],
     ) -> Drawing:
         """Draw latents that obey a sentence, without their pictures."""
         if n < 1:
             raise ValueRangeError(f"n must be at least 1, not {n}.")
         formula = self.formula(sentence)
-        chosen = self.plan(formula, sampler, strictness, max_draws)
+        chosen = self.plan(formula, n, **wish)
+        limit = Wish(**wish).max_draws
         # Ten times the limit by the bank's estimate is hopeless; short of that it is tried.
-        if n * chosen.draws_each > 10 * max_draws:
-            raise self._out_of_reach(formula, n, f"they would take far more than {max_draws:,} draws")
+        if isinstance(chosen.sampler, Filter) and n * chosen.draws_each > 10 * limit:
+            raise self._out_of_reach(formula, n, f"they would take far more than {limit:,} draws")
         try:
-            samples = chosen.sampler(self.target(formula), n, seed, callback)
+            samples = chosen.sampler(self.target(formula, chosen.reading), n, seed, callback)
         except UnsatisfiableCondition as error:
             raise self._out_of_reach(formula, n, str(error).rstrip(".")) from None
-        return replace(self._read_out(samples.z, samples.addresses, formula), info=samples.info, plan=chosen)
+        drawing = self._read_out(samples.z, samples.addresses, formula)
+        if wish.get("sampler", "auto") == "auto" and not samples.addresses:
+            self._check_faith(drawing, formula, n)
+        return replace(drawing, info=samples.info, plan=chosen)
+
+    def _check_faith(self, drawing: Drawing, formula: Formula, n: int) -> None:
+        """Refuse particles that ended where the sentence is hardly true: nobody asked for those."""
+        log_prob = drawing.log_prob
+        mean = 0.0 if log_prob is None else float(log_prob.exp().mean())
+        if mean < DOUBT:
+            raise self._out_of_reach(formula, n, f"the nearest that was found obeys with {percent(mean)} on average")
 
     def sample(
         self,
         sentence: str | Formula,
         n: int = 16,
         seed: int = 0,
-        sampler: str | Sampler = "auto",
-        strictness: float = 0.0,
-        max_draws: int = MAX_DRAWS,
         callback: Callback | None = None,
+        **wish: Unpack[Wishes],
     ) -> Drawing:
-        """Draw n pictures that obey a sentence; the same arguments give the same pictures."""
-        drawing = self.latents(sentence, n, seed, sampler, strictness, max_draws, callback)
+        """Draw n pictures that obey a sentence; the same arguments give the same pictures.
+
+        Keywords say how: ``sampler`` (a name, or a sampler), ``strictness`` from 0 to 1, ``reading`` (probability, or
+        the paper's energy), ``max_draws``.
+        """
+        drawing = self.latents(sentence, n, seed, callback, **wish)
         return replace(drawing, images=np.stack(list(self.pictures(drawing.w))))
 
     def at(self, addresses: Iterable[Address | str]) -> Drawing:

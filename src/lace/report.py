@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from typing import Any
 
@@ -9,14 +10,13 @@ import numpy as np
 import torch
 
 from . import __version__
-from .bank import Estimate
+from .bank import QUANTILE, Estimate
 from .drawing import Drawing
 from .model import Explanation, Model
 from .planning import Plan
+from .samplers.base import Info
 
-__all__ = ["estimate_report", "explain_report", "pictures_report", "run_report", "versions"]
-
-READING = "probability"
+__all__ = ["estimate_report", "evidence", "explain_report", "pictures_report", "run_report", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -49,7 +49,7 @@ def explain_report(sentence: str, explanation: Explanation, model: Model) -> dic
     return {
         "sentence": sentence,
         "formula": str(explanation.formula),
-        "reading": READING,
+        "reading": explanation.plan.reading,
         "probability": estimate_report(explanation.probability),
         "terms": explanation.terms,
         "sampler": plan_report(explanation.plan),
@@ -68,6 +68,22 @@ def pictures_report(drawing: Drawing) -> list[dict[str, Any]]:
     return rows
 
 
+def evidence(info: Info) -> Estimate | None:
+    """P(c) by the particles' own count; those held to the condition more than once count something else."""
+    if info.log_evidence is None or info.settings.get("gamma") != 1:
+        return None
+    log, error = info.log_evidence
+    return Estimate(*(math.exp(log + side * QUANTILE * error) for side in (0, -1, 1)))
+
+
+def particles_report(info: Info) -> dict[str, Any]:
+    """What only particles know."""
+    if info.ess is None:
+        return {}
+    found = evidence(info)
+    return {"ess": info.ess, **({"evidence": estimate_report(found)} if found else {})}
+
+
 def run_report(
     sentence: str, explanation: Explanation, drawing: Drawing, model: Model, seconds: dict[str, float]
 ) -> dict[str, Any]:
@@ -79,6 +95,7 @@ def run_report(
         "n": len(drawing),
         "evaluations": info.evaluations,
         "acceptance": info.acceptance,
+        **particles_report(info),
         "seconds": {stage: round(value, 4) for stage, value in seconds.items()},
         "versions": versions(),
         "pictures": pictures_report(drawing),

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from .errors import AddressError
 
-__all__ = ["ACCEPT", "LATENT", "TRUNCATION", "Address", "normal", "philox", "uniform"]
+__all__ = ["ACCEPT", "LATENT", "SCOUT", "TRUNCATION", "WALK", "Address", "normal", "philox", "uniform", "uniforms"]
 
-# Streams: independent uses of one address.
-LATENT, ACCEPT, TRUNCATION = 0, 1, 2
+# Streams: independent uses of one address. Walks and their scouts number theirs from these on, two for each step.
+LATENT, ACCEPT, TRUNCATION, WALK, SCOUT = 0, 1, 2, 2**8, 2**31
 
 WORD = 0xFFFFFFFF
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -102,4 +102,10 @@ def normal(seed: int, index: Tensor, dim: int, stream: int = LATENT) -> Tensor:
 
 def uniform(seed: int, index: Tensor, stream: int = ACCEPT) -> Tensor:
     """One uniform number in (0, 1] for every index."""
-    return _unit(_words(seed, index, 1, stream)[0][:, 0])
+    return uniforms(seed, index, 1, stream)[:, 0]
+
+
+def uniforms(seed: int, index: Tensor, count: int, stream: int) -> Tensor:
+    """Uniform numbers in (0, 1] of shape [len(index), count]."""
+    words = torch.stack(_words(seed, index, -(-count // 4), stream), dim=-1)
+    return _unit(words.flatten(1)[:, :count])

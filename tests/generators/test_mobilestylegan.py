@@ -138,6 +138,8 @@ def test_half_precision_is_close(generator: MobileStyleGAN, dtype: torch.dtype, 
 @torch.inference_mode()
 def test_a_gpu_draws_the_same_pictures(generator: MobileStyleGAN) -> None:
     w = generator.to_w(generator.prior(7, torch.arange(2)))
+    """In full float32; the shorter products that GPUs take by default (TF32) differ by up to 0.02 in single pixels."""
     there = MobileStyleGAN().cuda()
     there.load_state_dict(generator.state_dict())
-    assert (there.to_picture(w.cuda()).cpu() - generator.to_picture(w)).abs().max() < 5e-3
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=False, allow_tf32=False):
+        assert (there.to_picture(w.cuda()).cpu() - generator.to_picture(w)).abs().max() < 1e-3

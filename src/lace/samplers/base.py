@@ -1,9 +1,10 @@
-"""What samplers ask (``Target``), what they give (``Samples``), and the loop of those that filter prior draws.
+"""What samplers ask (``Target``), what they give (``Samples``), and the two loops that they share.
 
     posterior:  p(z | c)  ~  N(z; 0, I) p(c | z)
 
 A filter goes through the addresses of a seed in order, 0, 1, 2, ..., and keeps those that pass a test which depends on
-the one draw alone. So the first n results of a seed are the same for every chunk size, batch size and device.
+the one draw alone. A walk starts at each of the addresses 0 ... n - 1 and moves step by step, with noise that belongs
+to its address. Either way the first n results of a seed are the same for every chunk size, batch size and device.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import abc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,11 +21,25 @@ from torch import Tensor
 from .. import rng
 from ..errors import UnsatisfiableCondition, ValueRangeError
 
-__all__ = ["Filter", "Info", "Progress", "Sampler", "Samples", "Target"]
+__all__ = [
+    "Counted",
+    "Filter",
+    "Info",
+    "Noise",
+    "Place",
+    "Progress",
+    "Sampler",
+    "Samples",
+    "Target",
+    "Walk",
+    "posterior_slope",
+]
 
 # Draws that are tried at once: enough to be quick, few enough to stop soon after the last one needed.
 CHUNKS = (2**10, 2**15)
 MAX_DRAWS = 2**20
+# Walks that move side by side.
+BATCH = 2**11
 
 Reading = Callable[[Tensor], Tensor]
 
@@ -32,14 +47,23 @@ Reading = Callable[[Tensor], Tensor]
 class Target:
     """A condition as samplers see it: functions of latents z [N, latent_dim].
 
+    ``log_prob`` is log p(c | z), or minus an energy where ``is_probability`` is false: then it may lie above zero.
     Subclasses may know some addresses already and answer ``log_prob_at`` and ``margin_at`` without drawing z.
     """
 
-    def __init__(self, latent_dim: int, log_prob: Reading, margin: Reading, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        latent_dim: int,
+        log_prob: Reading,
+        margin: Reading,
+        device: torch.device | str = "cpu",
+        is_probability: bool = True,
+    ) -> None:
         self.latent_dim = latent_dim
         self.log_prob = log_prob
         self.margin = margin
         self.device = torch.device(device)
+        self.is_probability = is_probability
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
         """The noise z at the addresses (seed, index)."""
@@ -65,13 +89,20 @@ class Progress:
 
 @dataclass(frozen=True)
 class Info:
-    """How a result came about; ``evaluations`` counts latents whose condition was evaluated."""
+    """How a result came about.
+
+    ``evaluations`` counts latents whose condition was evaluated; ``acceptance`` is the share of draws kept or of moves
+    taken. Particles also have ``ess``, how many independent draws they are worth, and an estimate of log P(c) with its
+    standard error.
+    """
 
     sampler: str
     settings: dict[str, Any]
     evaluations: int
     acceptance: float
     seconds: float
+    ess: float | None = None
+    log_evidence: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -142,3 +173,99 @@ class Filter(Sampler):
         low, high = self._chunks
         wanted = 1.2 * (n - kept) * tried / kept if kept else max(low, 2 * tried)
         return int(min(max(wanted, low), high))
+
+
+class Counted:
+    """A target whose evaluations are counted."""
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.evaluations = target, 0
+
+    def value(self, z: Tensor) -> Tensor:
+        """log p(c | z)."""
+        self.evaluations += len(z)
+        with torch.no_grad():
+            return self.target.log_prob(z)
+
+    def slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """log p(c | z) and its gradient."""
+        self.evaluations += len(z)
+        with torch.enable_grad():
+            z = z.detach().clone().requires_grad_()
+            value = self.target.log_prob(z)
+            (slope,) = torch.autograd.grad(value.sum(), z)
+        return value.detach(), slope
+
+
+def posterior_slope(target: Counted, z: Tensor) -> Tensor:
+    """The gradient of log p(c | z) + log N(z; 0, I)."""
+    return target.slope(z)[1] - z
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The random numbers of one step of walks at (seed, index): the same alone and in a batch."""
+
+    seed: int
+    index: Tensor
+    step: int
+    streams: int = rng.WALK
+
+    def next(self) -> Noise:
+        """The noise of the next step."""
+        return replace(self, step=self.step + 1)
+
+    def normal(self, dim: int) -> Tensor:
+        """Standard normals [walks, dim]."""
+        return rng.normal(self.seed, self.index, dim, self.streams + 2 * self.step)
+
+    def uniforms(self, count: int) -> Tensor:
+        """Uniform numbers in (0, 1], [walks, count]."""
+        return rng.uniforms(self.seed, self.index, count, self.streams + 2 * self.step + 1)
+
+
+class Place(NamedTuple):
+    """Where walks are. Kernels that go on from log p(c | z) keep it in a state of their own."""
+
+    z: Tensor
+
+
+class Walk(Sampler):
+    """n walks from prior draws, ``steps`` steps each; subclasses write the step."""
+
+    def __init__(self, steps: int, batch: int = BATCH) -> None:
+        for name, value in (("steps", steps), ("batch", batch)):
+            if value < 1:
+                raise ValueRangeError(f"{name} must be at least 1, not {value}.")
+        self.steps = steps
+        self._batch = batch
+
+    def begin(self, target: Counted, z: Tensor) -> Any:
+        """The state of walks that start at z; whatever it is, it has its place in ``z``."""
+        return Place(z)
+
+    @abc.abstractmethod
+    def step(self, target: Counted, place: Any, noise: Noise) -> tuple[Any, Tensor | None]:
+        """The next state, and which of the walks that tried to move did (None: all of them)."""
+
+    def arrived(self, place: Any) -> bool:
+        """Whether the walks end before their last step."""
+        return False
+
+    def __call__(self, target: Target, n: int, seed: int = 0, callback: Callback | None = None) -> Samples:
+        start, counted, ends, tried, moved = time.perf_counter(), Counted(target), [], 0, 0.0
+        for index in torch.arange(n, device=target.device).split(self._batch):
+            place = self.begin(counted, target.prior(seed, index))
+            for step in range(self.steps):
+                place, taken = self.step(counted, place, Noise(seed, index, step))
+                tried += len(index) if taken is None else len(taken)
+                moved += len(index) if taken is None else float(taken.sum())
+                arrived = step + 1 == self.steps or self.arrived(place)
+                if callback:
+                    done = len(index) if arrived else len(index) * step // self.steps
+                    callback(Progress(int(index[0]) + done, n, counted.evaluations))
+                if arrived:
+                    break
+            ends.append(place.z)
+        info = Info(self.name, self.settings, counted.evaluations, moved / tried, time.perf_counter() - start)
+        return Samples(torch.cat(ends), seed, None, info)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from .. import rng
-from ..errors import ValueRangeError
+from ..errors import ConditionError, ValueRangeError
 from .base import CHUNKS, MAX_DRAWS, Filter, Target
 
 __all__ = ["Rejection"]
@@ -28,4 +28,6 @@ class Rejection(Filter):
         self.gamma = gamma
 
     def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
+        if not target.is_probability:
+            raise ConditionError("Energies are no probabilities to accept a draw by; take smc, elliptical or pcnl.")
         return rng.uniform(seed, index).log() < self.gamma * target.log_prob_at(seed, index)
