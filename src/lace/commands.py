@@ -52,8 +52,8 @@ def attributes(args: argparse.Namespace) -> None:
     card, schema = read_card(heads), schema_of(heads)
     measured = card["measured"]
     rows = [{**row, "measured": measured[row["name"]]} for row in card["schema"]]
-    lines = [f"{a.name:15s}{values_of(a):40s}{quality(a, measured[a.name]):18s}{a.about}" for a in schema]
-    say(args, {"model": args.model, "attributes": rows}, [f"{'word':15s}{'values':40s}{'heads are':18s}about", *lines])
+    lines = [f"{a.name:15s}{values_of(a):40s}{quality(a, measured[a.name]):22s}{a.about}" for a in schema]
+    say(args, {"model": args.model, "attributes": rows}, [f"{'word':15s}{'values':40s}{'heads are':22s}about", *lines])
 
 
 def values_of(attribute: Attribute) -> str:
@@ -127,7 +127,7 @@ def sample(args: argparse.Namespace) -> None:
     with watch("pictures"):
         captions = [str(address) for address in drawing.addresses] or [f"#{k}" for k in range(len(drawing))]
         about = {"model": model.name, "sentence": args.sentence}
-        subtitle = f"{model.name}   {likely(explanation.probability)}   {chosen(explanation.plan)}"
+        subtitle = f"{model.name}  ·  {likely(explanation.probability)}  ·  {chosen(explanation.plan)}"
         files = destination.write(model.pictures(drawing.w), captions, about, args.sentence, subtitle)
     report = run_report(args.sentence, explanation, drawing, model, watch.seconds)
     report |= {"seed": args.seed, "strictness": args.strictness}

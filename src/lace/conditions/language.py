@@ -6,7 +6,7 @@
     term    := NAME | NAME "=" (NAME | NUMBER) | NAME "in" NUMBER ".." NUMBER | NAME (">" | ">=" | "<" | "<=") NUMBER
 
 A NAME alone is a yes/no attribute that holds (``smile``) or a class that one attribute owns (``male``). ``write`` gives
-the shortest text that ``parse`` reads back as the same formula.
+a text that ``parse`` reads back as the same formula.
 """
 
 from __future__ import annotations
