@@ -36,7 +36,12 @@ if TYPE_CHECKING:
     from .model import Model as Model
     from .model import load as load
     from .rng import Address as Address
+    from .samplers.base import Filter as Filter
+    from .samplers.base import Info as Info
     from .samplers.base import Sampler as Sampler
+    from .samplers.base import Samples as Samples
+    from .samplers.base import Target as Target
+    from .samplers.base import Walk as Walk
     from .samplers.elliptical import Elliptical as Elliptical
     from .samplers.euler import Euler as Euler
     from .samplers.langevin import Langevin as Langevin
@@ -58,10 +63,12 @@ _LAZY = {
     "Drawing": "drawing",
     "Elliptical": "samplers.elliptical",
     "Euler": "samplers.euler",
+    "Filter": "samplers.base",
     "Formula": "conditions.formula",
     "FunctionGenerator": "generators.function",
     "Generator": "generators.base",
     "Heads": "attributes.heads",
+    "Info": "samplers.base",
     "Langevin": "samplers.langevin",
     "LevelSet": "samplers.level_set",
     "MlpHeads": "attributes.heads",
@@ -71,8 +78,11 @@ _LAZY = {
     "PredictorCorrector": "samplers.pc",
     "Rejection": "samplers.rejection",
     "Sampler": "samplers.base",
+    "Samples": "samplers.base",
     "Schedule": "samplers.schedule",
     "Smc": "samplers.smc",
+    "Target": "samplers.base",
+    "Walk": "samplers.base",
     "load": "model",
 }
 
@@ -86,10 +96,12 @@ __all__ = [
     "Drawing",
     "Elliptical",
     "Euler",
+    "Filter",
     "Formula",
     "FunctionGenerator",
     "Generator",
     "Heads",
+    "Info",
     "LaceError",
     "Langevin",
     "LevelSet",
@@ -102,12 +114,15 @@ __all__ = [
     "PredictorCorrector",
     "Rejection",
     "Sampler",
+    "Samples",
     "Schedule",
     "SentenceError",
     "Smc",
+    "Target",
     "UnknownNameError",
     "UnsatisfiableCondition",
     "ValueRangeError",
+    "Walk",
     "WeightsError",
     "__version__",
     "load",
