@@ -28,21 +28,21 @@ PAPER = (
     Continuous("light3", -0.35, 0.35, about="light from the side, positive from the viewer's right"),
 )
 FURTHER = {
-    "hat": ("Wearing_Hat", "a hat or cap"),
-    "bangs": ("Bangs", "hair over the forehead"),
-    "wavyhair": ("Wavy_Hair", "wavy hair"),
-    "makeup": ("Heavy_Makeup", "heavy make-up"),
-    "lipstick": ("Wearing_Lipstick", "lipstick"),
-    "mouthopen": ("Mouth_Slightly_Open", "an open mouth, teeth shown"),
-    "earrings": ("Wearing_Earrings", "earrings"),
-    "goatee": ("Goatee", "a beard on the chin"),
-    "sideburns": ("Sideburns", "sideburns"),
-    "stubble": ("5_o_Clock_Shadow", "a day's beard"),
-    "bushybrows": ("Bushy_Eyebrows", "bushy eyebrows"),
-    "cheekbones": ("High_Cheekbones", "high cheekbones"),
+    "hat": "a hat or cap",
+    "bangs": "hair over the forehead",
+    "wavyhair": "wavy hair",
+    "makeup": "heavy make-up",
+    "lipstick": "lipstick",
+    "mouthopen": "an open mouth, teeth shown",
+    "earrings": "earrings",
+    "goatee": "a beard on the chin",
+    "sideburns": "sideburns",
+    "stubble": "a day's beard",
+    "bushybrows": "bushy eyebrows",
+    "cheekbones": "high cheekbones",
 }
 STRENGTH = Continuous("smilestrength", 0, 1, about="how strong the smile is, 0 to 1")
-SCHEMA = Schema((*PAPER, *(Discrete(name, about=about) for name, (_, about) in FURTHER.items()), STRENGTH))
+SCHEMA = Schema((*PAPER, *(Discrete(name, about=about) for name, about in FURTHER.items()), STRENGTH))
 
 
 def latents(generator: MobileStyleGAN, index: Tensor) -> Tensor:

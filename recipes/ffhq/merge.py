@@ -16,7 +16,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from common import FURTHER, SCHEMA
+from common import SCHEMA
+from lace.attributes.annotators.celeba import class_probabilities
 from lace.attributes.schema import Continuous, Discrete
 from lace.files import written_whole
 
@@ -25,10 +26,6 @@ __all__ = ["HELD_OUT", "read_labels"]
 HELD_OUT = 10_000
 DISCRETE = [attribute for attribute in SCHEMA if isinstance(attribute, Discrete)]
 NUMBERS = [attribute for attribute in SCHEMA if isinstance(attribute, Continuous)]
-# CelebA's annotators left a third of all hair unnamed, most of it plainly black or brown: "other" must be clearer than
-# even, or two judges agree on 71 % of faces in place of 80 %.
-OTHER = 0.2
-HAIR = ("Black_Hair", "Brown_Hair", "Blond_Hair", "Gray_Hair")
 
 
 class Answers:
@@ -55,29 +52,23 @@ def logit(p: Tensor) -> Tensor:
     return torch.logit(p.clamp(1e-3, 1 - 1e-3))
 
 
-def hair(answers: Answers, judge: str) -> Tensor:
-    """Four independent yes/no answers as five exclusive classes, the last one for none of them."""
-    p = torch.stack([answers.attribute(name, judge) for name in HAIR], dim=1).clamp(1e-4, 1 - 1e-4)
-    odds = torch.cat([p / (1 - p), torch.full((len(p), 1), OTHER)], dim=1)
-    return odds / odds.sum(dim=1, keepdim=True)
+def smile(celeba: Tensor, strength: Tensor) -> Tensor:
+    """p(smile) by CelebA's judge and by the strength of a blendshape, shifted to say yes as often as the judge does."""
+    own = logit(strength.nan_to_num(0.5))
+    shift = own.quantile(1 - float((celeba > 0.5).float().mean()))
+    return (0.5 * (logit(celeba) + own - shift)).sigmoid()
 
 
-def probability(answers: Answers, name: str, judge: str) -> Tensor:
-    """p(yes) of a yes/no attribute, p(male) of gender; the mean of two judges if there are two."""
-    if name == "smile":
-        smile = answers.attribute("Smiling", judge)
-        if judge != "labeller":
-            return smile
-        # The blendshape is a strength: shifted so that it says yes as often as the judge does.
-        strength = logit(answers.landmark("smile").nan_to_num(0.5))
-        shift = strength.quantile(1 - float((smile > 0.5).float().mean()))
-        return (0.5 * (logit(smile) + strength - shift)).sigmoid()
-    if name == "gender":
-        male = answers.attribute("Male", judge)
-        return male if judge != "labeller" else (0.5 * (logit(male) + logit(answers.tensors["faceres_male"]))).sigmoid()
-    if name == "beard":
-        return 1 - answers.attribute("No_Beard", judge)
-    return answers.attribute({"glasses": "Eyeglasses", "bald": "Bald"}.get(name) or FURTHER[name][0], judge)
+def classes(answers: Answers, attribute: Discrete, judge: str) -> Tensor:
+    """Class probabilities [N, classes] by one judge; who labels has a second opinion on smiles and gender."""
+    said = class_probabilities(attribute, answers.tensors[judge], answers.attributes)
+    if judge != "labeller" or attribute.name not in ("smile", "gender"):
+        return said
+    if attribute.name == "smile":
+        yes = smile(said[:, 1], answers.landmark("smile"))
+    else:
+        yes = (0.5 * (logit(said[:, 1]) + logit(answers.tensors["faceres_male"]))).sigmoid()
+    return torch.stack([1 - yes, yes], dim=1)
 
 
 def number(answers: Answers, name: str) -> Tensor:
@@ -85,14 +76,6 @@ def number(answers: Answers, name: str) -> Tensor:
     if name == "age":
         return (answers.tensors["age_v1"] + answers.tensors["faceres_age"]) / 2
     return answers.landmark("smile" if name == "smilestrength" else name)
-
-
-def classes(answers: Answers, attribute: Discrete, judge: str) -> Tensor:
-    """Class probabilities of a discrete attribute [N, classes]."""
-    if attribute.name == "haircolor":
-        return hair(answers, judge)
-    yes = probability(answers, attribute.name, judge)
-    return torch.stack([1 - yes, yes], dim=1)
 
 
 def read_labels(path: Path) -> tuple[Tensor, Tensor]:

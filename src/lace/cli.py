@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import __version__, commands
+from .bench import BENCHES
 from .errors import LaceError
 
 __all__ = ["main"]
@@ -74,6 +75,11 @@ def parser() -> Parser:
     command("models", commands.models, "list the models")
     sub = command("attributes", commands.attributes, "list the words of a model")
     sub.add_argument("--model", default="ffhq", help="a model's name")
+    sub = command("bench", commands.bench, "measure, and write numbers, a table and a figure")
+    sub.add_argument("name", metavar="NAME", choices=BENCHES, help=", ".join(BENCHES))
+    sub.add_argument("--quick", action="store_true", help="a small run, minutes on a CPU")
+    sub.add_argument("--out", type=Path, default=Path("benchmarks"), help="the folder for what is measured")
+    add_model(sub, "ffhq")
     return top
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .model import Explanation, Model
     from .planning import Plan, Wishes
 
-__all__ = ["attributes", "explain", "models", "sample", "show"]
+__all__ = ["attributes", "bench", "explain", "models", "sample", "show"]
 
 
 def say(args: argparse.Namespace, report: dict[str, Any], lines: Iterable[str]) -> None:
@@ -216,6 +216,19 @@ def shown(args: argparse.Namespace) -> tuple[Model, Drawing]:
         return model, model.at(addresses)
     z = [model.at([place]).z.cpu() if isinstance(place, Address) else place[0].latent(place[1]) for place in places]
     return model, model.given(torch.cat(z))
+
+
+def bench(args: argparse.Namespace) -> None:
+    """Measure one thing and write it down."""
+    from tqdm import tqdm
+
+    from .bench import run
+    from .files import writable_folder
+
+    folder, model = writable_folder(args.out), load(args.model, args)
+    with tqdm(desc=args.name, bar_format="{desc}: {postfix} ({elapsed})", disable=None, leave=False) as bar:
+        files = list(run(args.name, model, folder, args.quick, lambda stage: bar.set_postfix_str(stage)))
+    say(args, {"written": [str(file) for file in files]}, [str(file) for file in files])
 
 
 def load(name: str, args: argparse.Namespace, psi: float | None = None) -> Model:

@@ -12,6 +12,8 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from lace.attributes.annotators import celeba
+
 RECIPE = Path(__file__).parents[2] / "recipes" / "ffhq"
 
 
@@ -65,10 +67,9 @@ def answers_file(path: Path, n: int, names: list[str]) -> None:
 def test_labels_read_back(tmp_path: Path) -> None:
     """Class probabilities to a byte's rounding, numbers to half precision, each in its own column."""
     import merge
-    from common import FURTHER, SCHEMA
+    from common import SCHEMA
 
-    fixed = ["Smiling", "Eyeglasses", "Male", "No_Beard", "Bald", *merge.HAIR]
-    answers_file(tmp_path / "a.safetensors", 300, [*fixed, *(name for name, _ in FURTHER.values())])
+    answers_file(tmp_path / "a.safetensors", 300, [*celeba.WORDS.values(), *celeba.HAIR])
     command = [
         sys.executable,
         str(RECIPE / "merge.py"),
@@ -87,21 +88,6 @@ def test_labels_read_back(tmp_path: Path) -> None:
     assert torch.allclose(80 * y[:, SCHEMA.slice("age")][:, 0], age, atol=0.05)
     glasses = answers.attribute("Eyeglasses", "independent") > 0.5
     assert torch.equal(named[:, 1].bool(), glasses)
-
-
-def test_hair_is_other_only_where_no_colour_is_likely() -> None:
-    import merge
-
-    class Said:
-        def __init__(self, *p: float) -> None:
-            self.p = dict(zip(merge.HAIR, p, strict=True))
-
-        def attribute(self, name: str, judge: str) -> torch.Tensor:
-            return torch.tensor([self.p[name]])
-
-    assert merge.hair(Said(0.9, 0.3, 0, 0), "labeller").argmax() == 0
-    assert merge.hair(Said(0.1, 0.3, 0, 0), "labeller").argmax() == 1
-    assert merge.hair(Said(0.1, 0.1, 0.05, 0.1), "labeller").argmax() == 4
 
 
 def test_labelled_latents_are_truncated_by_their_own_psi(ffhq) -> None:

@@ -57,12 +57,20 @@ class Judge(nn.Module):
     def forward(self, crops: Tensor) -> Tensor:
         return self.classify(F.dropout(self.backbone(crops), 0.2, self.training))
 
+    def look(self, faces: Tensor) -> tuple[Tensor, Tensor]:
+        """p(attribute | face) averaged over views [N, attributes], and features of the plain view [N, 1280].
+
+        Faces are FFHQ-framed [N, 3, S, S].
+        """
+        crops = [celeba_framing(faces, shift) for shift in VIEWS]
+        views = [self.backbone(view) for crop in crops for view in (crop, crop.flip(-1))]
+        answers = [(self.classify(view).float() / self.temperature).sigmoid() for view in views]
+        return torch.stack(answers).mean(dim=0), views[0]
+
     @torch.inference_mode()
     def probabilities(self, faces: Tensor) -> Tensor:
-        """p(attribute | face) for FFHQ-framed faces [N, 3, S, S], averaged over views: [N, attributes]."""
-        crops = [celeba_framing(faces, shift) for shift in VIEWS]
-        views = [view for crop in crops for view in (crop, crop.flip(-1))]
-        return torch.stack([(self(view).float() / self.temperature).sigmoid() for view in views]).mean(dim=0)
+        """p(attribute | face) alone."""
+        return self.look(faces)[0]
 
     def save(self, path: Path, card: dict[str, Any]) -> None:
         """Write weights in half precision with a card."""

@@ -1,0 +1,121 @@
+"""What benches that judge pictures share: combinations of classes to ask for, and drawings of them with a verdict."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..attributes.schema import Discrete
+from ..metrics.frechet import Moments, frechet_distance, moments
+from ..metrics.jury import Jury, Verdict
+from ..model import Model
+
+__all__ = ["Asked", "Gallery", "Wall"]
+
+# The judges lie in the checkout, not in the package.
+FOLDER = Path("recipes/ffhq/judges")
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Words with a class for each, in every combination; ``shares`` says how often a combination is asked for."""
+
+    words: tuple[Discrete, ...]
+    shares: Tensor
+
+    @classmethod
+    def uniform(cls, model: Model, *names: str) -> Asked:
+        """Every combination as often as any other."""
+        words = tuple(word for name in names if isinstance(word := model.schema[name], Discrete))
+        count = len(list(itertools.product(*(word.classes for word in words))))
+        return cls(words, torch.full((count,), 1 / count))
+
+    def as_the_model_draws(self, model: Model) -> Asked:
+        """Every combination as often as the model draws it by itself, by its heads."""
+        places = [model.bank.readings[:, model.schema.slice(word.name)].argmax(dim=1) for word in self.words]
+        return Asked(self.words, self.counted(places).cpu() / len(places[0]))
+
+    @property
+    def combinations(self) -> list[tuple[str, ...]]:
+        """The classes of each combination, in the order of ``shares``."""
+        return list(itertools.product(*(word.classes for word in self.words)))
+
+    def sentences(self) -> Iterator[str]:
+        """Each combination in words."""
+        for classes in self.combinations:
+            yield " & ".join(f"{word.name}={name}" for word, name in zip(self.words, classes, strict=True))
+
+    def number(self, classes: list[Tensor]) -> Tensor:
+        """The combination that each row is of, from the class of each word."""
+        place = torch.zeros_like(classes[0])
+        for word, own in zip(self.words, classes, strict=True):
+            place = place * len(word.classes) + own
+        return place
+
+    def counted(self, classes: list[Tensor]) -> Tensor:
+        """How many rows are of each combination."""
+        return torch.bincount(self.number(classes), minlength=len(self.shares)).float()
+
+    def counts(self, n: int) -> list[int]:
+        """How many of n to draw of each combination."""
+        return [round(float(share) * n) for share in self.shares]
+
+
+@dataclass(frozen=True)
+class Wall:
+    """Judged pictures that were asked to show a combination each."""
+
+    asked: Asked
+    verdicts: list[Verdict]
+
+    def right(self, judge: str) -> Tensor:
+        """Of every picture whether a judge sees all that was asked."""
+        found = [self.asked.number([v.classes(word, judge) for word in self.asked.words]) == k for k, v in self._hung]
+        return torch.cat(found).float()
+
+    @property
+    def features(self) -> Tensor:
+        return torch.cat([verdict.features for _, verdict in self._hung])
+
+    @property
+    def _hung(self) -> list[tuple[int, Verdict]]:
+        return [(k, verdict) for k, verdict in enumerate(self.verdicts) if len(verdict)]
+
+
+class Gallery:
+    """A model, its jury, and what the model draws when nothing is asked."""
+
+    def __init__(self, model: Model, own: int) -> None:
+        self.model, self.jury = model, Jury.load(FOLDER, model.device)
+        # A seed of its own, so that no drawing below repeats one of these.
+        index = torch.arange(2 * own, device=model.device)
+        with torch.inference_mode():
+            verdict = self.judged(model.generator.to_w(model.generator.prior(2**63, index)))
+        self.own, self.pool = verdict[:own], verdict[own:]
+
+    @torch.inference_mode()
+    def judged(self, w: Tensor) -> Verdict:
+        """The verdict on the pictures of w, which are not kept."""
+        return Verdict.joined(self.jury(self.model.generator.to_picture(rows)) for rows in w.split(BATCH))
+
+    def reference(self, asked: Asked) -> Moments:
+        """The model's own pictures, each counted so that combinations have the shares that are asked for."""
+        number = asked.number([self.own.classes(word, "labeller") for word in asked.words])
+        found = torch.bincount(number, minlength=len(asked.shares)).clamp_min(1)
+        return moments(self.own.features, (asked.shares.to(found.device) / found)[number])
+
+    def chosen(self, asked: Asked, n: int) -> Wall:
+        """Pictures that the labelling judge itself picks from the model's own: nothing can be nearer or righter."""
+        number = asked.number([self.pool.classes(word, "labeller") for word in asked.words])
+        rows = [(number == k).nonzero()[:count, 0] for k, count in enumerate(asked.counts(n))]
+        return Wall(asked, [self.pool[row] for row in rows])
+
+    def distance(self, wall: Wall) -> float:
+        """The Frechet distance of a wall to the model's own pictures."""
+        return frechet_distance(moments(wall.features), self.reference(wall.asked))

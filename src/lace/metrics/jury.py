@@ -1,0 +1,79 @@
+"""A jury of two judges who look at pictures: one whose answers the heads learned from, and one who had no part in it.
+
+What they say of a picture decides whether it shows what was asked. The features of the independent judge are those on
+which sets of pictures are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..attributes.annotators.celeba import class_probabilities
+from ..attributes.annotators.judge import Judge
+from ..attributes.schema import Discrete
+from ..errors import DataError
+
+__all__ = ["FEATURES", "JUDGES", "Jury", "Verdict"]
+
+JUDGES = ("labeller", "independent")
+FEATURES = "features of the independent judge (EfficientNet-Lite0, CelebA), 1280 numbers"
+
+
+def eight_bit(pictures: Tensor) -> Tensor:
+    """Pictures as a PNG would hold them, in [-1, 1]."""
+    return (pictures * 127.5 + 127.5).round().clamp(0, 255) / 127.5 - 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the jury says of N pictures: each judge's answers [N, columns], and features [N, 1280]."""
+
+    names: tuple[str, ...]
+    answers: dict[str, Tensor]
+    features: Tensor
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: slice | Tensor) -> Verdict:
+        return Verdict(self.names, {judge: said[rows] for judge, said in self.answers.items()}, self.features[rows])
+
+    def classes(self, attribute: Discrete, judge: str) -> Tensor:
+        """The class that a judge sees on each picture."""
+        return class_probabilities(attribute, self.answers[judge], self.names).argmax(dim=1)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Verdict]) -> Verdict:
+        """Several verdicts as one."""
+        all_parts = list(parts)
+        answers = {judge: torch.cat([part.answers[judge] for part in all_parts]) for judge in all_parts[0].answers}
+        return cls(all_parts[0].names, answers, torch.cat([part.features for part in all_parts]))
+
+
+class Jury:
+    """Both judges, on one device."""
+
+    def __init__(self, judges: dict[str, Judge]) -> None:
+        self._judges = judges
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device) -> Jury:
+        """The judges of a folder, ``labeller.safetensors`` and ``independent.safetensors``."""
+        paths = {name: folder / f"{name}.safetensors" for name in JUDGES}
+        for path in paths.values():
+            if not path.exists():
+                raise DataError(f"The judge {path} is not there; run this from the root of a checkout of LACE.")
+        return cls({name: Judge.load(path).to(device) for name, path in paths.items()})
+
+    @torch.inference_mode()
+    def __call__(self, pictures: Tensor) -> Verdict:
+        """Judge pictures [N, 3, H, W] in [-1, 1], as a PNG would show them."""
+        seen = eight_bit(pictures)
+        looks = {name: judge.look(seen) for name, judge in self._judges.items()}
+        names = tuple(self._judges["independent"].names)
+        return Verdict(names, {name: answers for name, (answers, _) in looks.items()}, looks["independent"][1])
