@@ -9,7 +9,7 @@ import lace
 from lace.attributes.schema import Discrete
 from lace.bench.gallery import Asked, Gallery, Wall
 from lace.conditions.formula import leaves
-from lace.metrics.jury import Verdict
+from lace.metrics.jury import Jury, Verdict
 
 NAMES = ("Male", "Eyeglasses")
 WORDS = (Discrete("gender", ("female", "male")), Discrete("glasses"))
@@ -41,18 +41,16 @@ def test_right_is_what_a_judge_sees_of_all_that_was_asked() -> None:
     assert wall.right("independent").tolist() == [0, 0, 0, 1]
 
 
-def test_a_reference_has_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_has_the_shares_that_are_asked_for(toy: lace.Model) -> None:
     """Three draws of one combination and one of another, asked for half and half: the mean of the two means."""
     features = torch.tensor([[0.0, 0, 0], [3, 0, 0], [6, 0, 0], [0, 8, 0]])
-    gallery = object.__new__(Gallery)
-    gallery.own = verdict([0, 0, 0, 1], [0, 0, 0, 1], features)
+    gallery = Gallery(toy, Jury({}), verdict([0, 0, 0, 1], [0, 0, 0, 1], features), verdict([], []))
     mean = gallery.reference(asked(0.5, 0, 0, 0.5)).mean
     assert torch.allclose(mean, torch.tensor([1.5, 4, 0], dtype=torch.float64))
 
 
-def test_the_labelling_judge_chooses_what_it_finds_right() -> None:
-    gallery = object.__new__(Gallery)
-    gallery.pool = verdict([1, 0, 0, 1, 0], [0, 0, 1, 1, 0])
+def test_the_labelling_judge_chooses_what_it_finds_right(toy: lace.Model) -> None:
+    gallery = Gallery(toy, Jury({}), verdict([], []), verdict([1, 0, 0, 1, 0], [0, 0, 1, 1, 0]))
     wall = gallery.chosen(asked(), 4)
     assert wall.right("labeller").tolist() == [1, 1, 1, 1]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHES", "run"]
 
-BENCHES = ("frontier", "speed")
+BENCHES = ("frontier", "grid", "spaces", "speed")
 
 
 def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str], None]) -> Iterator[Path]:

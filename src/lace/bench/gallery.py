@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from ..attributes.schema import Discrete
+from ..generators.base import Generator
 from ..metrics.frechet import Moments, frechet_distance, moments
 from ..metrics.jury import Jury, Verdict
 from ..model import Model
 
-__all__ = ["Asked", "Gallery", "Wall"]
+__all__ = ["Asked", "Gallery", "Wall", "judged"]
 
 # The judges lie in the checkout, not in the package.
 FOLDER = Path("recipes/ffhq/judges")
@@ -40,6 +41,10 @@ class Asked:
         """Every combination as often as the model draws it by itself, by its heads."""
         places = [model.bank.readings[:, model.schema.slice(word.name)].argmax(dim=1) for word in self.words]
         return Asked(self.words, self.counted(places).cpu() / len(places[0]))
+
+    @property
+    def is_uniform(self) -> bool:
+        return len(self.shares.unique()) == 1
 
     @property
     def combinations(self) -> list[tuple[str, ...]]:
@@ -88,21 +93,29 @@ class Wall:
         return [(k, verdict) for k, verdict in enumerate(self.verdicts) if len(verdict)]
 
 
+@dataclass(frozen=True)
 class Gallery:
-    """A model, its jury, and what the model draws when nothing is asked."""
+    """A model, its jury, and verdicts on what the model draws when nothing is asked: a reference and a pool."""
 
-    def __init__(self, model: Model, own: int) -> None:
-        self.model, self.jury = model, Jury.load(FOLDER, model.device)
+    model: Model
+    jury: Jury
+    own: Verdict
+    pool: Verdict
+
+    @classmethod
+    def opened(cls, model: Model, own: int) -> Gallery:
+        """Draw ``own`` pictures for the reference and as many for the pool, and have them judged."""
+        jury = Jury.load(FOLDER, model.device)
         # A seed of its own, so that no drawing below repeats one of these.
         index = torch.arange(2 * own, device=model.device)
         with torch.inference_mode():
-            verdict = self.judged(model.generator.to_w(model.generator.prior(2**63, index)))
-        self.own, self.pool = verdict[:own], verdict[own:]
+            w = model.generator.to_w(model.generator.prior(2**63, index))
+        verdict = judged(model.generator, jury, w)
+        return cls(model, jury, verdict[:own], verdict[own:])
 
-    @torch.inference_mode()
     def judged(self, w: Tensor) -> Verdict:
         """The verdict on the pictures of w, which are not kept."""
-        return Verdict.joined(self.jury(self.model.generator.to_picture(rows)) for rows in w.split(BATCH))
+        return judged(self.model.generator, self.jury, w)
 
     def reference(self, asked: Asked) -> Moments:
         """The model's own pictures, each counted so that combinations have the shares that are asked for."""
@@ -119,3 +132,9 @@ class Gallery:
     def distance(self, wall: Wall) -> float:
         """The Frechet distance of a wall to the model's own pictures."""
         return frechet_distance(moments(wall.features), self.reference(wall.asked))
+
+
+@torch.inference_mode()
+def judged(generator: Generator, jury: Jury, w: Tensor) -> Verdict:
+    """The jury's verdict on pictures that are drawn, judged and forgotten batch by batch."""
+    return Verdict.joined(jury(generator.to_picture(rows)) for rows in w.split(BATCH))

@@ -43,9 +43,13 @@ class Verdict:
     def __getitem__(self, rows: slice | Tensor) -> Verdict:
         return Verdict(self.names, {judge: said[rows] for judge, said in self.answers.items()}, self.features[rows])
 
+    def soft(self, attribute: Discrete, judge: str) -> Tensor:
+        """How likely each class is on each picture, by a judge: [N, classes]."""
+        return class_probabilities(attribute, self.answers[judge], self.names)
+
     def classes(self, attribute: Discrete, judge: str) -> Tensor:
         """The class that a judge sees on each picture."""
-        return class_probabilities(attribute, self.answers[judge], self.names).argmax(dim=1)
+        return self.soft(attribute, judge).argmax(dim=1)
 
     @classmethod
     def joined(cls, parts: Iterable[Verdict]) -> Verdict:
@@ -59,7 +63,7 @@ class Jury:
     """Both judges, on one device."""
 
     def __init__(self, judges: dict[str, Judge]) -> None:
-        self._judges = judges
+        self.judges = judges
 
     @classmethod
     def load(cls, folder: Path, device: torch.device) -> Jury:
@@ -74,6 +78,6 @@ class Jury:
     def __call__(self, pictures: Tensor) -> Verdict:
         """Judge pictures [N, 3, H, W] in [-1, 1], as a PNG would show them."""
         seen = eight_bit(pictures)
-        looks = {name: judge.look(seen) for name, judge in self._judges.items()}
-        names = tuple(self._judges["independent"].names)
+        looks = {name: judge.look(seen) for name, judge in self.judges.items()}
+        names = tuple(self.judges["independent"].names)
         return Verdict(names, {name: answers for name, (answers, _) in looks.items()}, looks["independent"][1])
