@@ -48,5 +48,9 @@ SCHEMA = Schema((*PAPER, *(Discrete(name, about=about) for name, about in FURTHE
 def latents(generator: MobileStyleGAN, index: Tensor) -> Tensor:
     """Truncated w of the labelled faces, each with its own psi."""
     w = generator.mapping(rng.normal(SEED, index, generator.latent_dim))
-    psi = PSI[0] + (PSI[1] - PSI[0]) * rng.uniform(SEED, index, rng.TRUNCATION)
-    return generator.truncate(w, psi[:, None])
+    return generator.truncate(w, truncation(index)[:, None])
+
+
+def truncation(index: Tensor) -> Tensor:
+    """The psi of each labelled face."""
+    return PSI[0] + (PSI[1] - PSI[0]) * rng.uniform(SEED, index, rng.TRUNCATION)

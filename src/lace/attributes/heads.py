@@ -10,7 +10,6 @@ table that says which of them speak for which attribute.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +17,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..errors import DataError
-from ..files import written_whole
-from .card import read_card
+from .card import read_with_card, write_with_card
 from .schema import Attribute, Continuous, Discrete, Schema
 
 __all__ = ["FunctionHeads", "Heads", "MlpHeads"]
@@ -109,15 +106,13 @@ class MlpHeads(Heads):
 
     def save(self, path: Path, card: dict[str, Any]) -> None:
         """Write weights in half precision with a card; the schema travels in the card."""
-        tensors = {name: value.half().contiguous() for name, value in self.state_dict().items()}
         card = {**card, "schema": self.schema.to_json(), "identity": self.identity}
-        with written_whole(path) as beside:
-            save_file(tensors, beside, metadata={"card": json.dumps(card)})
+        write_with_card(path, self.state_dict(), card)
 
     @classmethod
     def load(cls, path: Path) -> MlpHeads:
         """Read what :meth:`save` wrote."""
-        card, state = read_card(path), load_file(path)
+        card, state = read_with_card(path)
         try:
             heads = cls(
                 Schema.from_json(card["schema"]), state["weights.0"].shape[1], state["speakers"], card["identity"]

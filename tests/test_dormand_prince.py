@@ -1,0 +1,56 @@
+"""The solver on flows that are known, and its gradients."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from lace.dormand_prince import DormandPrince, endless
+from lace.errors import ValueRangeError
+
+START = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def spring(x: Tensor, t: Tensor, rows: Tensor) -> Tensor:
+    """dx/dt = x cos t, so that x(t) = x(0) e^(sin t)."""
+    return x * t.cos()[:, None]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_flow_in_closed_form(shared: bool) -> None:
+    found = DormandPrince(1e-9, 1e-9, shared)(spring, START, 2.0)
+    assert torch.allclose(found, START * math.exp(math.sin(2.0)), atol=1e-7)
+
+
+def test_rows_know_their_place() -> None:
+    """Rows of different speeds end at different times of their own steps, and are still told which rows they are."""
+    rates = torch.tensor([0.0, 0.1, 1.0, 5.0, 30.0, 0.3, 3.0], dtype=torch.float64)
+    found = DormandPrince(1e-9, 1e-9)(lambda x, t, rows: -rates[rows, None] * x, START, 1.0)
+    assert torch.allclose(found, START * (-rates).exp()[:, None], atol=1e-7)
+
+
+def test_gradients_flow_through_the_steps() -> None:
+    """d x(1) / d rate of x' = rate x is x(0) e^rate, and d x(1) / d x(0) is e^rate."""
+    rate = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    start = START.clone().requires_grad_()
+    found = DormandPrince(1e-8, 1e-8)(lambda x, t, rows: rate * x, start, 1.0)
+    by_rate, by_start = torch.autograd.grad(found.sum(), (rate, start))
+    assert float(by_rate) == pytest.approx(float(START.sum()) * math.exp(0.7), rel=1e-6)
+    assert torch.allclose(by_start, torch.full_like(start, math.exp(0.7)), rtol=1e-6)
+
+
+def test_the_error_falls_with_the_tolerance() -> None:
+    truth = START * math.exp(math.sin(2.0))
+    errors = [float((DormandPrince(t, t)(spring, START, 2.0) - truth).abs().max()) for t in (1e-3, 1e-5, 1e-7)]
+    assert errors == sorted(errors, reverse=True)
+    assert all(error < 20 * t for error, t in zip(errors, (1e-3, 1e-5, 1e-7), strict=True))
+
+
+def test_refusals() -> None:
+    for bad in ({"atol": 0.0}, {"rtol": -1.0}):
+        with pytest.raises(ValueRangeError):
+            DormandPrince(**bad)
+    assert "12,000 steps" in str(endless(12_000))
