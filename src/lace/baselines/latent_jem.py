@@ -70,9 +70,9 @@ class LatentJem(nn.Module):
         self.register_buffer("buffer", torch.zeros(size, dim))
         discrete = [attribute for attribute in schema if isinstance(attribute, Discrete)]
         columns = [list(range(schema.columns))[schema.slice(attribute.name)] for attribute in discrete]
-        # The columns of each attribute's classes, filled up with one past the last, where minus infinity is put.
         if not columns:
             raise DataError("Latent-JEM needs an attribute with classes: numbers alone give w no energy.")
+        # The columns of each attribute's classes, filled up with one past the last, where minus infinity is put.
         widest = max(map(len, columns))
         table = [row + [schema.columns] * (widest - len(row)) for row in columns]
         self.register_buffer("table", torch.tensor(table, dtype=torch.long), persistent=False)
