@@ -98,6 +98,9 @@ class DormandPrince:
         good = ratio <= 1
         factor = (SAFETY * ratio ** (-1 / 5)).clamp(SHRINK, GROW)
         size = here.size * torch.where(good, factor.clamp_min(1.0), factor)
+        if not bool(good.any()):
+            # A gradient need not pass through what came to nothing.
+            return here._replace(size=size), good
         taken = Flow(*(torch.where(_like(good, new), new, old) for new, old in zip(there, here, strict=True)))
         return taken._replace(size=size), good
 
