@@ -1,4 +1,4 @@
-"""The command line. It parses arguments and turns errors into one sentence and exit code 2; commands.py does the work.
+"""The command line. It parses arguments and turns errors into one sentence and exit code 2; commands/ does the work.
 
 Nothing heavy is imported until a command needs it: ``lace --help`` answers at once.
 """

@@ -1,0 +1,11 @@
+"""What the commands of ``lace`` do, one file each; they take parsed arguments and print for people, or one JSON object.
+
+Nothing heavy is imported before a command runs: ``lace --help`` answers at once.
+"""
+
+from .bench import bench as bench
+from .explain import explain as explain
+from .lists import attributes as attributes
+from .lists import models as models
+from .sample import sample as sample
+from .show import show as show

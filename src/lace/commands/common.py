@@ -1,0 +1,117 @@
+"""What commands share: printing for people or programs, a model from options, and words for numbers."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..attributes.card import read_card
+from ..attributes.schema import Schema
+from ..catalog import find
+from ..conditions.language import parse
+from ..samplers.strictness import Strictness
+
+if TYPE_CHECKING:
+    from ..bank import Estimate
+    from ..model import Model
+    from ..planning import Plan, Wishes
+
+__all__ = [
+    "Stopwatch",
+    "chosen",
+    "duration",
+    "in_words",
+    "interval",
+    "likely",
+    "load",
+    "say",
+    "schema_of",
+    "understood",
+    "wishes",
+]
+
+
+def say(args: argparse.Namespace, report: dict[str, Any], lines: Iterable[str]) -> None:
+    """Print the report as JSON, or the lines for people."""
+    print(json.dumps(report) if args.json else "\n".join(lines))
+
+
+def schema_of(heads: Path) -> Schema:
+    return Schema.from_json(read_card(heads)["schema"])
+
+
+def understood(args: argparse.Namespace) -> None:
+    """Refuse what cannot be drawn before anything is downloaded or loaded for it."""
+    parse(args.sentence, schema_of(find(args.model).heads))
+    Strictness.of(args.strictness)
+
+
+def load(name: str, args: argparse.Namespace, psi: float | None = None) -> Model:
+    """The model that a command works with; --psi goes before what a folder remembers."""
+    from .. import model
+
+    return model.load(name, args.device, args.psi if args.psi is not None else psi)
+
+
+def wishes(args: argparse.Namespace) -> Wishes:
+    """How the sentence shall be drawn."""
+    return {
+        "sampler": args.sampler,
+        "strictness": args.strictness,
+        "reading": args.reading,
+        "max_draws": args.max_draws,
+    }
+
+
+class Stopwatch:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[stage] = time.perf_counter() - start
+
+
+def in_words(values: dict[str, Any]) -> str:
+    """A face in words: what is likely, and the numbers."""
+    words = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            words.append(max(value, key=lambda key: value[key]))
+        elif name in ("age", "yaw", "pitch"):
+            words.append(f"{name} {value:.0f}")
+        elif isinstance(value, float) and value > 0.5:
+            words.append(name)
+    return ", ".join(words)
+
+
+def chosen(plan: Plan) -> str:
+    """A sampler and why it was taken."""
+    return f"{plan.sampler.name}: {plan.why}"
+
+
+def likely(estimate: Estimate) -> str:
+    """P = 3 %, or P < 1e-6."""
+    from ..planning import percent
+
+    value = percent(estimate.probability)
+    return f"P {value}" if value.startswith("<") else f"P = {value}"
+
+
+def interval(estimate: Estimate) -> str:
+    from ..planning import percent
+
+    return f"{likely(estimate)}  (95 % interval {percent(estimate.low)} to {percent(estimate.high)})"
+
+
+def duration(value: float) -> str:
+    return f"{value:.2g} s" if value < 100 else f"{value:.0f} s"
