@@ -119,19 +119,22 @@ def trained() -> LatentJem:
     def box(n: int, generator: torch.Generator) -> Tensor:
         return (torch.rand(n, 2, generator=generator) - 0.5) * torch.tensor([6.0, 4.0])
 
-    fit(jem, w, labels, box, Settings(batch=128, lr=1e-3, steps=200, warmup=10), Replay(1000, 0.05))
+    fit(jem, w, labels, box, Settings(batch=128, lr=2e-3, steps=400, warmup=10), Replay(1000, 0.05))
     return jem
 
 
 def test_it_learns_the_density(trained: LatentJem) -> None:
-    """Over data E falls as the log density rises, at a slope near one; walks end where data are, not in their box."""
+    """Over data E falls as the log density rises, at a slope near one; walks end where data are, not in their box.
+
+    Bounds lie four deviations, over other starts, from the mean: how sums are rounded is enough to make another start.
+    """
     w, labels = two_heaps(1000, torch.Generator().manual_seed(5))
     energy, truth = trained.energy(w), log_density(w)
-    assert float(torch.corrcoef(torch.stack([-energy, truth]))[0, 1]) > 0.7
+    assert float(torch.corrcoef(torch.stack([-energy, truth]))[0, 1]) > 0.95
     slope = float(((truth - truth.mean()) * -(energy - energy.mean())).mean() / truth.var())
-    assert slope == pytest.approx(1, abs=0.4)
-    assert torch.allclose(trained.buffer.mean(dim=0), w.mean(dim=0), atol=0.3)
-    assert torch.allclose(trained.buffer.std(dim=0), w.std(dim=0), rtol=0.25)
+    assert slope == pytest.approx(1, abs=0.25)
+    assert float(log_density(trained.buffer).mean()) == pytest.approx(float(truth.mean()), abs=0.4)
+    assert torch.allclose(trained.buffer.std(dim=0), w.std(dim=0), rtol=0.2)
     assert float((trained.heads(w).argmax(dim=1) == labels.argmax(dim=1)).float().mean()) > 0.95
 
 
