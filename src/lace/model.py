@@ -30,6 +30,9 @@ from .samplers.base import Callback, Filter, Target
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .editing.album import Album
+    from .editing.scene import Method
+    from .editing.start import Start
     from .planning import Wishes
 
 __all__ = ["Explanation", "Model", "load"]
@@ -223,6 +226,32 @@ class Model:
     def given(self, z: Tensor) -> Drawing:
         """Latents as they are given [n, latent_dim]; they have no addresses."""
         return self._read_out(z.to(self.device), [])
+
+    def edit(
+        self,
+        start: Start,
+        edits: str | Formula | Iterable[str | Formula] = (),
+        seed: int = 0,
+        method: str | Method = "neighbourhood",
+        amount: float | None = None,
+        temperature: float | None = None,
+        subset: bool = False,
+        space: str = "z",
+    ) -> Album:
+        """Change pictures by one sentence after the other, and keep the rest of them.
+
+        ``start`` is an address or several, a drawing, or latents [n, dim] of the ``space`` z or w (a w may also have a
+        row for each style). ``amount`` from 0 to 1 says how much may change; ``subset`` changes only the styles that the
+        paper's table gives to an edit. The pictures are made when asked for: ``album.images``.
+        """
+        from .editing.album import Album, listed, method_of
+        from .editing.start import begun
+
+        subjects, drawing = begun(self, start, space)
+        album = Album.opened(self, subjects, drawing, method_of(method, amount, temperature), subset)
+        for sentence in listed(edits):
+            album = album.then(sentence, seed)
+        return album
 
     @torch.inference_mode()
     def pictures(self, w: Tensor, batch: int = 16) -> Iterator[NDArray[np.uint8]]:

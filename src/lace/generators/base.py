@@ -20,10 +20,13 @@ class Generator(nn.Module, abc.ABC):
     """A frozen map from Gaussian noise to pictures.
 
     ``identity`` names everything that decides w (weights, truncation): what is computed from w is cached under it.
+    A generator that takes a row of w for each of its styles [N, styles, dim] says in ``style_layers`` which layer of a
+    StyleGAN2 each of them stands for: 0 for 4x4 pixels, 2k - 1 and 2k for 4 * 2^k.
     """
 
     latent_dim: int
     identity: str
+    style_layers: tuple[int, ...] | None = None
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
         """The noise z at the addresses (seed, index), of shape [len(index), latent_dim]."""

@@ -159,6 +159,8 @@ class MobileStyleGAN(Generator):
     """
 
     latent_dim = STYLE_DIM
+    # A block rises to its size, then convolves twice; the last style colours all that a StyleGAN2 does above.
+    style_layers = (0, *(layer for k in range(1, len(CHANNELS)) for layer in (2 * k - 1, 2 * k - 1, 2 * k)), 15)
 
     def __init__(self, psi: float = 0.7, identity: str = "mobilestylegan") -> None:
         super().__init__()

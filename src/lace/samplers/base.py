@@ -48,7 +48,8 @@ class Target:
     """A condition as samplers see it: functions of latents z [N, latent_dim].
 
     ``log_prob`` is log p(c | z), or minus an energy where ``is_probability`` is false: then it may lie above zero.
-    Subclasses may know some addresses already and answer ``log_prob_at`` and ``margin_at`` without drawing z.
+    Subclasses may know some addresses already and answer ``log_prob_at`` and ``margin_at`` without drawing z, or give
+    every walk a condition of its own (``log_prob_of``).
     """
 
     def __init__(
@@ -68,6 +69,10 @@ class Target:
     def prior(self, seed: int, index: Tensor) -> Tensor:
         """The noise z at the addresses (seed, index)."""
         return rng.normal(seed, index, self.latent_dim)
+
+    def log_prob_of(self, z: Tensor, index: Tensor | None) -> Tensor:
+        """log p(c | z) for walks that started at ``index``; None where nobody walks."""
+        return self.log_prob(z)
 
     def log_prob_at(self, seed: int, index: Tensor) -> Tensor:
         """log p(c | z) at addresses."""
@@ -176,25 +181,29 @@ class Filter(Sampler):
 
 
 class Counted:
-    """A target whose evaluations are counted."""
+    """A target whose evaluations are counted; ``index`` says where the walks started whose places it is asked about."""
 
     def __init__(self, target: Target) -> None:
         self.target, self.evaluations = target, 0
+        self.index: Tensor | None = None
 
-    def value(self, z: Tensor) -> Tensor:
-        """log p(c | z)."""
+    def value(self, z: Tensor, rows: Tensor | None = None) -> Tensor:
+        """log p(c | z); ``rows`` says which of the walks these are, where they are not all."""
         self.evaluations += len(z)
         with torch.no_grad():
-            return self.target.log_prob(z)
+            return self.target.log_prob_of(z, self._index(rows))
 
-    def slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+    def slope(self, z: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """log p(c | z) and its gradient."""
         self.evaluations += len(z)
         with torch.enable_grad():
             z = z.detach().clone().requires_grad_()
-            value = self.target.log_prob(z)
+            value = self.target.log_prob_of(z, self._index(rows))
             (slope,) = torch.autograd.grad(value.sum(), z)
         return value.detach(), slope
+
+    def _index(self, rows: Tensor | None) -> Tensor | None:
+        return self.index if self.index is None or rows is None else self.index[rows]
 
 
 def posterior_slope(target: Counted, z: Tensor) -> Tensor:
@@ -255,6 +264,7 @@ class Walk(Sampler):
     def __call__(self, target: Target, n: int, seed: int = 0, callback: Callback | None = None) -> Samples:
         start, counted, ends, tried, moved = time.perf_counter(), Counted(target), [], 0, 0.0
         for index in torch.arange(n, device=target.device).split(self._batch):
+            counted.index = index
             place = self.begin(counted, target.prior(seed, index))
             for step in range(self.steps):
                 place, taken = self.step(counted, place, Noise(seed, index, step))

@@ -42,7 +42,7 @@ def elliptical_move(target: Counted, place: Known, gamma: float, noise: Noise) -
     left = torch.arange(len(z), device=z.device)
     for k in range(SHRINKS):
         proposed = place.z[left] * angle.cos()[:, None] + v[left] * angle.sin()[:, None]
-        reached = target.value(proposed)
+        reached = target.value(proposed, left)
         found = gamma * reached > level[left]
         z[left[found]], value[left[found]] = proposed[found], reached[found]
         left, angle, low, high = left[~found], angle[~found], low[~found], high[~found]

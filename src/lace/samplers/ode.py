@@ -59,7 +59,11 @@ class Ode(Walk):
 
     def speed(self, target: Counted) -> Speed:
         """dz/d(spent) = beta / 2 grad log p."""
-        return lambda z, spent, _: self.schedule.beta(self.schedule.duration - spent)[:, None] / 2 * target.slope(z)[1]
+
+        def at(z: Tensor, spent: Tensor, rows: Tensor) -> Tensor:
+            return self.schedule.beta(self.schedule.duration - spent)[:, None] / 2 * target.slope(z, rows)[1]
+
+        return at
 
     def begin(self, target: Counted, z: Tensor) -> Way:
         return Way(self._solver.begin(self.speed(target), z))

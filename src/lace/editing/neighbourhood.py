@@ -1,0 +1,111 @@
+"""Editing as a posterior over the neighbourhood of a latent.
+
+    pi(z') ~ N(z'; r z, (1 - r^2) I)  [ p(c|z')^a  exp(-b change(z, z') - m |g(z') - g(z)|^2 / 2) ]^(1 / (1 - r^2))
+    r = cos(amount pi / 2)
+
+c is all that was asked for so far, ``change`` what becomes of the other words (lace.editing.keep), and the last term
+keeps still what no word names. Held in proportion to how narrow the neighbourhood is, they decide where the peak lies,
+and ``amount`` how far from it a draw may be: 0 is the peak itself, the nearest picture that obeys, and 1 forgets what
+the picture was but for its words. a doubles for a picture that does not obey at its peak.
+
+The peak z* is found by gradients; the draw by elliptical slices around it. With z' = z* + sqrt(1 - r^2) x,
+
+    N(z'; r z, (1 - r^2) I)  ~  N(x; 0, I) exp(-<x, x*>),   x* = (z* - r z) / sqrt(1 - r^2)
+
+so that the walk starts at the top of what it walks on, and leaves pi as it is.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..errors import ValueRangeError
+from ..samplers.elliptical import Elliptical
+from .keep import change, tied
+from .scene import Method, OwnTarget, Scene
+
+__all__ = ["Neighbourhood"]
+
+# The gradient's way to the peak: steps, and the first one's size. It shrinks to nothing.
+CLIMB, STRIDE = 60, 0.1
+# A picture obeys at its peak where p(c) is this; its a is doubled at most so often.
+OBEYS, DOUBLINGS = 0.99, 4
+
+
+class Neighbourhood(Method):
+    """``hold`` is a, ``keep`` b and ``still`` m; ``moves`` is how long the walk around the peak is."""
+
+    name = "neighbourhood"
+
+    def __init__(
+        self, amount: float = 0.1, hold: float = 100.0, keep: float = 2.0, still: float = 20.0, moves: int = 32
+    ) -> None:
+        if not 0 <= amount <= 1:
+            raise ValueRangeError(f"amount runs from 0 to 1; {amount:g} is outside.")
+        if not (hold > 0 and keep >= 0 and still >= 0 and moves >= 1):
+            raise ValueRangeError("hold must be above 0, keep and still at least 0, and moves at least 1.")
+        self.amount, self.hold, self.keep, self.still, self.moves = amount, hold, keep, still, moves
+
+    def __call__(self, scene: Scene, seed: int) -> Tensor:
+        around = Around(scene, self)
+        for _ in range(DOUBLINGS):
+            around.climb()
+            reluctant = around.obeying() < OBEYS
+            if not bool(reluctant.any()):
+                break
+            around.hold = torch.where(reluctant, 2 * around.hold, around.hold)
+        if around.spread == 0:
+            return around.peak
+        return around.peak + around.spread * Elliptical(self.moves)(around, len(around.peak), seed).z
+
+
+class Around(OwnTarget):
+    """The density above as one of x, around the peak of each picture."""
+
+    def __init__(self, scene: Scene, method: Neighbourhood) -> None:
+        super().__init__(scene)
+        self.method = method
+        angle = method.amount * math.pi / 2
+        self.centre, self.spread = math.cos(angle) * scene.before.z, math.sin(angle)
+        self.rest = {attribute.name for attribute in scene.schema} - tied(scene.model, scene.words)
+        self.peak = scene.before.z
+        self.hold = torch.full((len(self.peak),), method.hold, device=self.device)
+
+    def prior(self, seed: int, index: Tensor) -> Tensor:
+        """Walks start at the peak."""
+        return torch.zeros_like(self.peak[index])
+
+    def log_prob_of(self, x: Tensor, index: Tensor | None) -> Tensor:
+        rows = self.rows(index)
+        lean = ((self.peak - self.centre)[rows] * x).sum(dim=1) / self.spread
+        return self.merit(self.peak[rows] + self.spread * x, rows) / self.spread**2 - lean
+
+    def merit(self, z: Tensor, rows: Tensor) -> Tensor:
+        """The logarithm of the bracket."""
+        w = self.scene.w(z, rows)
+        readings = self.scene.model.heads(w)
+        asked = self.hold[rows] * self.scene.log_prob(readings)
+        kept = change(readings, self.scene.kept[rows], self.scene.schema, self.rest)
+        moved = (w - self.w[rows]).square().sum(dim=1) / 2
+        return asked - self.method.keep * kept - self.method.still * moved
+
+    def climb(self) -> None:
+        """Go on to the peak by Adam, in steps that shrink."""
+        z = self.peak.clone().requires_grad_()
+        adam = torch.optim.Adam([z], STRIDE)
+        fading = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / CLIMB)
+        for _ in range(CLIMB):
+            adam.zero_grad()
+            distance = (z - self.centre).square().sum(dim=1) / 2
+            (distance - self.merit(z, self.everyone)).sum().backward()
+            adam.step()
+            fading.step()
+        self.peak = z.detach()
+
+    @torch.no_grad()
+    def obeying(self) -> Tensor:
+        """p(c) at the peaks."""
+        return self.scene.log_prob(self.scene.model.heads(self.scene.w(self.peak, self.everyone))).exp()

@@ -1,0 +1,88 @@
+"""Where editing begins: draws, latents that were saved, or w from anywhere.
+
+A w without its z gets the nearest that the generator has, and keeps what is missing as an offset:
+
+    z = argmin |g(z) - w|^2,   offset = w - g(z)
+
+so that a picture which nothing was asked of stays the picture it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..drawing import Drawing
+from ..errors import UnknownNameError, ValueRangeError
+from ..rng import Address
+from .scene import Subjects
+
+if TYPE_CHECKING:
+    from ..model import Model
+
+__all__ = ["Start", "begun"]
+
+Start = str | Address | Iterable[str | Address] | Drawing | Tensor
+
+# Prior draws among which the way to z begins, and its steps.
+TRIED, STEPS, STRIDE = 4096, 400, 0.1
+
+
+def begun(model: Model, start: Start, space: str = "z") -> tuple[Subjects, Drawing]:
+    """What is to be edited, and its drawing; ``space`` says whether a tensor holds z or w."""
+    if space not in ("z", "w"):
+        raise UnknownNameError(f"Latents are of the space z or w, not '{space}'.")
+    if isinstance(start, Tensor) and space == "w":
+        subjects = from_w(model, start)
+        with torch.no_grad():
+            readings = model.heads(start.to(model.device) if start.dim() == 2 else start.to(model.device).mean(dim=1))
+        return subjects, Drawing(subjects.z, subjects.shown, readings, model.schema, [])
+    drawing = drawn(model, start)
+    # Copies, since gradients do not pass through what was made without them.
+    return Subjects(drawing.z.clone(), drawing.w.clone(), torch.zeros_like(drawing.w)), drawing
+
+
+def drawn(model: Model, start: Start) -> Drawing:
+    """The drawing of addresses or z."""
+    if isinstance(start, Drawing):
+        return start
+    if isinstance(start, Tensor):
+        if start.dim() != 2 or start.shape[1] != model.generator.latent_dim:
+            raise ValueRangeError(
+                f"z of shape {tuple(start.shape)} does not fit: this model's is [n, {model.generator.latent_dim}]."
+            )
+        return model.given(start)
+    return model.at([start] if isinstance(start, str | Address) else start)
+
+
+def from_w(model: Model, w: Tensor) -> Subjects:
+    """Pictures given by w [n, dim], or by a row for each style [n, styles, dim]."""
+    own = model.generator.to_w(model.generator.prior(0, torch.zeros(1, dtype=torch.long, device=model.device)))
+    styles = len(model.generator.style_layers or ())
+    if w.shape[1:] not in (own.shape[1:], (styles, own.shape[1])):
+        raise ValueRangeError(f"w of shape {tuple(w.shape)} does not fit: this model's is [n, {own.shape[1]}].")
+    w = w.to(own)
+    mean = w if w.dim() == 2 else w.mean(dim=1)
+    z = nearest_z(model, mean)
+    with torch.no_grad():
+        found = model.generator.to_w(z)
+    return Subjects(z, w, w - (found if w.dim() == 2 else found[:, None]))
+
+
+def nearest_z(model: Model, w: Tensor) -> Tensor:
+    """The z whose w is nearest, from the nearest of many draws downhill."""
+    with torch.no_grad():
+        draws = model.generator.prior(0, torch.arange(TRIED, device=model.device))
+        start = draws[torch.cdist(w, model.generator.to_w(draws)).argmin(dim=1)]
+    z = start.clone().requires_grad_()
+    adam = torch.optim.Adam([z], STRIDE)
+    fading = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / STEPS)
+    for _ in range(STEPS):
+        adam.zero_grad()
+        (model.generator.to_w(z) - w).square().sum().backward()
+        adam.step()
+        fading.step()
+    return z.detach()
