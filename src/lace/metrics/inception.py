@@ -4,8 +4,10 @@
 
 A distance is FID only on exactly these weights, and they are in no package: put torch-fidelity's file (WEIGHTS below)
 into the cache folder, or let torch-fidelity download it once. The end of its name is the beginning of its SHA-256, by
-which it is known. As in TensorFlow's graph, averages leave padding out, the last block pools by maximum, and pictures
-are resized by linear interpolation from the upper left corner, without antialiasing.
+which it is known. We have not had it: the network was compared with torch-fidelity's on other weights only.
+
+As in TensorFlow's graph, averages leave padding out, the last block pools by maximum, and pictures are resized by
+linear interpolation from the upper left corner, without antialiasing.
 """
 
 from __future__ import annotations

