@@ -43,6 +43,13 @@ def test_perfect_edits_have_one_and_none_have_nothing() -> None:
     assert disentanglement([start] * 4, ASKED, SCHEMA, ["a", "b", "c"]).mean.des == (0, 0, 0)
 
 
+def test_a_face_that_was_not_read_at_one_stage_counts_at_none() -> None:
+    """Of the faces that had b before, half are unreadable afterwards: the others show that nothing changed."""
+    before, after = judged(a=0, b=0.5, c=0), judged(a=1, b=0.5, c=0)
+    after[: N // 4, 4:6] = torch.nan
+    assert disentanglement([before, after, after], ASKED, SCHEMA, ["a", "b"]).edits["a"].des.value == 1
+
+
 def test_nothing_to_gain_is_held_at_half_a_face() -> None:
     """All faces had it before: one that loses it costs 2, and one that keeps it gains nothing."""
     stages = [judged(a=1, b=0, c=0), judged(a=1, b=1, c=0), judged(a=1 - 1 / N, b=1, c=1)]

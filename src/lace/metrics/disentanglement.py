@@ -68,12 +68,12 @@ def disentanglement(
         )
     names = [attribute.name for attribute in schema]
     columns = [names.index(schema[name].name) for name in sequence]
-    # [N, stages, attributes]
     rows = torch.stack([matches(stage, asked, schema)[:, columns] for stage in stages], dim=1).double()
-
+    # [N, stages, attributes]; before and after are compared on the same faces.
+    rows = rows.where(rows.isfinite().all(dim=1, keepdim=True), torch.nan)
     found = estimates(rows, _strengths, seed)
     pairs = [Strength(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
-    return Disentanglement(pairs[-1], dict(zip(sequence, pairs, strict=False)), rows.nanmean(dim=0))
+    return Disentanglement(pairs[-1], dict(zip(sequence, pairs[:-1], strict=True)), rows.nanmean(dim=0))
 
 
 def _strengths(rows: Tensor) -> Tensor:

@@ -55,9 +55,10 @@ class FacePanel:
         """The same for batches, which are forgotten one by one; in memory of the CPU."""
         attributes = [self.schema[name] for name in names] if names is not None else list(self.schema)
         wanted = frozenset(voice for attribute in attributes for voice in voices(attribute, self.name))
-        said, waiting = [], []
+        said, waiting, count = [], [], 0
         for faces in batches:
             seen = eight_bit(faces)
+            count += len(seen)
             said.append(self._on_device(seen, wanted))
             if wanted & ON_CPU:
                 waiting.append(self._desk.submit(seen, wanted & ON_CPU))
@@ -65,7 +66,11 @@ class FacePanel:
                 waiting[-QUEUE].result()
         for answers, future in zip(said, waiting, strict=bool(waiting)):
             answers |= {name: torch.from_numpy(value) for name, value in future.result().items()}
-        return self._labels({name: torch.cat([part[name] for part in said]) for name in said[0]}, attributes)
+        rows = torch.full((count, self.schema.columns), torch.nan)
+        if wanted and count:
+            tensors = {name: torch.cat([part[name] for part in said]) for name in said[0]}
+            self._write(rows, Answers(tensors, self.judge.names, COLUMNS), attributes)
+        return rows
 
     def close(self) -> None:
         self._desk.close()
@@ -77,22 +82,21 @@ class FacePanel:
         self.close()
 
     def _on_device(self, faces: Tensor, wanted: frozenset[str]) -> dict[str, Tensor]:
-        # Asked in any case: it says how many pictures there are.
-        said = {self.name: self.judge.probabilities(faces).cpu()}
+        said = {}
+        if self.name in wanted:
+            said[self.name] = self.judge.probabilities(faces).cpu()
         if "faceres" in wanted:
             self._faceres = self._faceres or FaceRes().to(faces.device)
             years, male = self._faceres(faces)
             said |= {"faceres_age": years.cpu(), "faceres_male": male.cpu()}
         return said
 
-    def _labels(self, said: dict[str, Tensor], attributes: Iterable[Attribute]) -> Tensor:
-        answers = Answers(said, self.judge.names, COLUMNS)
-        rows = torch.full((len(said[self.name]), self.schema.columns), torch.nan)
+    def _write(self, rows: Tensor, answers: Answers, attributes: Iterable[Attribute]) -> None:
+        """Fill in the attributes that somebody has answered."""
         for attribute in attributes:
             columns = self.schema.slice(attribute.name)
             if isinstance(attribute, Discrete):
                 rows[:, columns] = classes(answers, attribute, self.name)
-            else:
+            elif voices(attribute, self.name):
                 value = number(answers, attribute.name, self.name)
                 rows[:, columns.start] = (value - attribute.low) / attribute.span
-        return rows

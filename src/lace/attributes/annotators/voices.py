@@ -73,12 +73,10 @@ def classes(answers: Answers, attribute: Discrete, judge: str = LABELLER) -> Ten
 
 
 def number(answers: Answers, name: str, judge: str = LABELLER) -> Tensor:
-    """A continuous attribute [N] in its own unit; only who labels has all of them."""
+    """A continuous attribute [N] that has a voice, in its own unit."""
     if name == "age":
         ages = ("age_v1", "faceres_age") if judge == LABELLER else ("faceres_age",)
         return torch.stack([answers.tensors[age] for age in ages]).mean(dim=0)
-    if judge != LABELLER:
-        return torch.full_like(answers.tensors[judge][:, 0], torch.nan)
     return answers.landmark("smile" if name == "smilestrength" else name)
 
 
