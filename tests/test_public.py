@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,11 @@ def test_every_error_is_a_lace_error_and_drawn_in_the_tree() -> None:
         classes
     )
     assert set(classes) == set(errors.__all__) <= set(lace.__all__)
+
+
+def test_a_missing_extra_is_told_across_processes() -> None:
+    error = lace.MissingExtraError("The judge", "label")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_the_examples_of_the_readme_run() -> None:

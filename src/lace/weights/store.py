@@ -10,13 +10,19 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from filelock import FileLock
 
 from ..errors import WeightsError
 from ..files import disk_sentence, ordinary_mode
 
-__all__ = ["cached", "home", "workshop"]
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+__all__ = ["cached", "filled", "home", "workshop"]
+
+Network = TypeVar("Network", bound="Module")
 
 
 def home() -> Path:
@@ -71,3 +77,15 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
                 entry.parent.mkdir(parents=True, exist_ok=True)
                 (folder / entry.name).replace(entry)
     return entry
+
+
+def filled(network: Network, name: str, convert: Callable[[Path], None]) -> Network:
+    """A network with the state of entry ``name``.safetensors, which ``convert`` writes if this is the first time."""
+    from safetensors.torch import load_file
+
+    path = cached(f"{name}.safetensors", convert)
+    try:
+        network.load_state_dict(load_file(path))
+    except Exception as error:
+        raise WeightsError(f"{path} is damaged ({error}); delete it and it will be made again.") from error
+    return network

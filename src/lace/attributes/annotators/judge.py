@@ -18,7 +18,7 @@ from ...files import written_whole
 from ..card import read_card
 from .efficientnet import FEATURES, EfficientNetLite0
 
-__all__ = ["Judge", "celeba_framing"]
+__all__ = ["Judge", "celeba_framing", "eight_bit"]
 
 # CelebA's aligned crop (25, 45, 153, 173) as fractions of an FFHQ picture: left, top, right, bottom.
 FRAME = (88 / 1024, 41 / 1024, 939 / 1024, 892 / 1024)
@@ -26,6 +26,11 @@ FRAME = (88 / 1024, 41 / 1024, 939 / 1024, 892 / 1024)
 PIXELS, INPUT = 128, 160
 # Shifts of the crop, as fractions of the picture, over which an answer is averaged.
 VIEWS = ((0.0, 0.0), (0.012, 0.008), (-0.012, -0.008))
+
+
+def eight_bit(pictures: Tensor) -> Tensor:
+    """Pictures as a PNG would hold them, in [-1, 1]."""
+    return (pictures * 127.5 + 127.5).round().clamp(0, 255) / 127.5 - 1
 
 
 def celeba_framing(faces: Tensor, shift: tuple[float, float] = (0.0, 0.0)) -> Tensor:

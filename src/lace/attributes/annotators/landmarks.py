@@ -60,6 +60,11 @@ class Landmarker:
         with ThreadPoolExecutor(self._threads) as pool:
             return np.array(list(pool.map(self._read, pictures)), dtype=np.float32).reshape(len(pictures), len(COLUMNS))
 
+    def points(self, picture: NDArray[np.uint8]) -> Array | None:
+        """The 478 landmarks of a picture [H, W, 3], x right, y down, z away from the viewer, all in pixels."""
+        result = self._detect(picture)
+        return pixels(picture, result) if result.face_landmarks else None
+
     def close(self) -> None:
         """Free MediaPipe's graphs; it complains when the interpreter's end does it."""
         while not self._free.empty():
@@ -74,26 +79,33 @@ class Landmarker:
         )
         return tasks.vision.FaceLandmarker.create_from_options(options)
 
-    def _read(self, picture: NDArray[np.uint8]) -> list[float]:
+    def _detect(self, picture: NDArray[np.uint8]) -> Any:
         landmarker = self._free.get()
         try:
             image = self._mp.Image(image_format=self._mp.ImageFormat.SRGB, data=np.ascontiguousarray(picture))
-            result = landmarker.detect(image)
+            return landmarker.detect(image)
         finally:
             self._free.put(landmarker)
+
+    def _read(self, picture: NDArray[np.uint8]) -> list[float]:
+        result = self._detect(picture)
         if not result.face_landmarks:
             return [float("nan")] * len(COLUMNS)
         return self._row(picture, result)
 
     def _row(self, picture: NDArray[np.uint8], result: Any) -> list[float]:
-        high, wide = picture.shape[:2]
-        # Image coordinates: x right, y down, z away from the viewer, all in pixels.
-        points = np.array([(p.x * wide, p.y * high, p.z * wide) for p in result.face_landmarks[0]])
+        points = pixels(picture, result)
         pose = euler_degrees(np.array(result.facial_transformation_matrixes[0])[:3, :3])
         across = np.linalg.norm(points[CHEEKS[0]] - points[CHEEKS[1]]) / np.linalg.norm(points[TOP] - points[CHIN])
         scores = {shape.category_name: shape.score for shape in result.face_blendshapes[0]}
         shapes = [float(np.mean([scores[name] for name in names])) for names in BLENDSHAPES.values()]
         return [*pose, float(across), *shapes, *lighting(picture, points, triangles())]
+
+
+def pixels(picture: NDArray[np.uint8], result: Any) -> Array:
+    """Landmarks in image coordinates: x right, y down, z away from the viewer, all in pixels."""
+    high, wide = picture.shape[:2]
+    return np.array([(p.x * wide, p.y * high, p.z * wide) for p in result.face_landmarks[0]])
 
 
 _TRIANGLES: Array | None = None
