@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   lace sample "age in 50..60 | gray" -n 100 --dir old    one PNG a picture, with run.json
   lace explain "bald & female"                       how likely, and how it would be drawn
   lace show 0:48213                                  that face again
+  lace edit 0:48213 "yaw=25" "age=60" "glasses"      that face turned, aged, and with glasses
 
 a sentence: words, = > < and "in 50..60" for numbers, ~ (not), & (and), | (or), 2*word to insist
 """
@@ -71,6 +72,18 @@ def parser() -> Parser:
         "addresses", nargs="+", metavar="ADDRESS", help="seed:index, or DIR#k for the k-th picture of a folder"
     )
     add_output(sub, "shown.png")
+    add_model(sub, None)
+    sub = command("edit", commands.edit, "change a picture by one sentence after the other, and keep the rest of it")
+    sub.add_argument(
+        "addresses", nargs=1, metavar="START", help="seed:index, or DIR#k for the k-th picture of a folder"
+    )
+    sub.add_argument("edits", nargs="+", metavar="EDIT", help="what the picture shall show next")
+    sub.add_argument("--method", default="neighbourhood", help="neighbourhood, or paper: its flow")
+    sub.add_argument("--amount", type=float, default=None, help="how much may change, from 0 to 1 (neighbourhood: 0.1)")
+    sub.add_argument("--temperature", type=float, default=None, help="how softly classes are meant (paper: 1)")
+    sub.add_argument("--subset", action="store_true", help="change only the styles that the paper gives to an edit")
+    sub.add_argument("--seed", type=whole, default=0, help="another seed gives other edits")
+    add_output(sub, "edited.png")
     add_model(sub, None)
     command("models", commands.models, "list the models")
     sub = command("attributes", commands.attributes, "list the words of a model")

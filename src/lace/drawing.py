@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -23,7 +25,7 @@ class Drawing:
 
     ``z`` and ``w`` are latents, ``readings`` what the heads say (see :meth:`values`), ``addresses`` where single prior
     draws come from, ``log_prob`` is log p(sentence | z), ``info`` and ``plan`` say how they were found. ``images`` is
-    uint8 [n, H, W, 3], or None until the pictures are made.
+    uint8 [n, H, W, 3], or None until the pictures are made. Where a latent ``is_edited``, w is not what z alone gives.
     """
 
     z: Tensor
@@ -35,9 +37,19 @@ class Drawing:
     info: Info | None = None
     plan: Plan | None = None
     images: NDArray[np.uint8] | None = None
+    is_edited: bool = False
 
     def __len__(self) -> int:
         return len(self.z)
+
+    def joined(self, others: Iterable[Drawing]) -> Drawing:
+        """This and others as one, without what only single ones have: addresses, and how they were found."""
+        parts = [self, *others]
+        styles = max((part.w.shape[1] for part in parts if part.w.dim() == 3), default=0)
+        every = [part.w[:, None].expand(-1, styles, -1) if styles and part.w.dim() == 2 else part.w for part in parts]
+        z, readings = torch.cat([part.z for part in parts]), torch.cat([part.readings for part in parts])
+        is_edited = any(part.is_edited for part in parts)
+        return Drawing(z, torch.cat(every), readings, self.schema, [], is_edited=is_edited)
 
     def values(self, k: int) -> dict[str, Any]:
         """What the heads say of the k-th: p(yes), a table of class probabilities, or a number in natural units."""

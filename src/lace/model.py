@@ -223,9 +223,10 @@ class Model:
         z = torch.cat([self.generator.prior(a.seed, torch.tensor([a.index], device=self.device)) for a in places])
         return self._read_out(z, places)
 
-    def given(self, z: Tensor) -> Drawing:
-        """Latents as they are given [n, latent_dim]; they have no addresses."""
-        return self._read_out(z.to(self.device), [])
+    def given(self, z: Tensor, w: Tensor | None = None) -> Drawing:
+        """Latents as they are given [n, latent_dim], and w where it was edited; they have no addresses."""
+        drawing = self._read_out(z.to(self.device), [])
+        return drawing if w is None else replace(drawing, w=w.to(self.device), is_edited=True)
 
     def edit(
         self,
@@ -241,8 +242,8 @@ class Model:
         """Change pictures by one sentence after the other, and keep the rest of them.
 
         ``start`` is an address or several, a drawing, or latents [n, dim] of the ``space`` z or w (a w may also have a
-        row for each style). ``amount`` from 0 to 1 says how much may change; ``subset`` changes only the styles that the
-        paper's table gives to an edit. The pictures are made when asked for: ``album.images``.
+        row for each style). ``amount`` from 0 to 1 says how much may change; ``subset`` changes only those styles that
+        the paper's table gives to an edit. The pictures are made when asked for: ``album.images``.
         """
         from .editing.album import Album, listed, method_of
         from .editing.start import begun

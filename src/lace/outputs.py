@@ -61,6 +61,7 @@ class Destination:
         about: dict[str, str],
         title: str = "",
         subtitle: str = "",
+        columns: int | None = None,
     ) -> list[Path]:
         """Write the pictures as they come, or one without title as it is; returns the files."""
         counted = tqdm(pictures, desc="Drawing pictures", total=len(captions), unit="", disable=None, leave=False)
@@ -68,7 +69,7 @@ class Destination:
             return [self._write_one(k, picture, captions[k], about) for k, picture in enumerate(counted)]
         images = list(counted)
         alone = len(images) == 1 and not title
-        page = Image.fromarray(images[0]) if alone else contact_sheet(images, captions, title, subtitle)
+        page = Image.fromarray(images[0]) if alone else contact_sheet(images, captions, title, subtitle, columns)
         save_picture(page, self.path, {**about, "address": " ".join(captions)})
         return [self.path]
 
@@ -80,8 +81,9 @@ class Destination:
 
     def write_run(self, drawing: Drawing, report: dict[str, Any]) -> None:
         """Beside the pictures: the latents, and last of all what was done."""
+        latents = {"z": drawing.z, "w": drawing.w} if drawing.is_edited else {"z": drawing.z}
         with written_whole(self.path / LATENTS) as beside:
-            save_file({"z": drawing.z.cpu().contiguous()}, beside)
+            save_file({name: rows.cpu().contiguous() for name, rows in latents.items()}, beside)
         with written_whole(self.path / RUN) as beside:
             beside.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
@@ -112,14 +114,15 @@ class Run:
             raise AddressError(f"{self.folder / RUN} is not what --dir writes.")
         return report
 
-    def latent(self, k: int) -> Tensor:
-        """z of the k-th picture [1, latent_dim]."""
+    def latent(self, k: int) -> tuple[Tensor, Tensor | None]:
+        """z of the k-th picture [1, latent_dim], and its w where an edit changed it."""
         try:
-            z = load_file(self.folder / LATENTS)["z"]
+            latents = load_file(self.folder / LATENTS)
+            z, w = latents["z"], latents.get("w")
         except Exception as error:
             raise AddressError(
                 f"{self.folder} holds no readable {LATENTS}; only folders written by --dir can be shown."
             ) from error
         if k >= len(z):
             raise AddressError(f"{self.folder} has pictures #0 to #{len(z) - 1}; there is no #{k}.")
-        return z[k : k + 1]
+        return z[k : k + 1], None if w is None else w[k : k + 1]

@@ -18,7 +18,7 @@ from .files import written_whole
 __all__ = ["checked_picture_path", "contact_sheet", "save_picture"]
 
 PAGE, INK, FADED = "#fbfaf8", "#1c1b1a", "#77736d"
-WIDTH, GAP, MARGIN, LARGEST, SMALLEST = 2048, 14, 44, 512, 96
+WIDTH, GAP, MARGIN, LARGEST, SMALLEST, LEADING = 2048, 14, 44, 512, 96, 4
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
@@ -31,16 +31,21 @@ def columns_for(n: int) -> int:
 
 
 def contact_sheet(
-    pictures: Sequence[NDArray[np.uint8]], captions: Sequence[str], title: str = "", subtitle: str = ""
+    pictures: Sequence[NDArray[np.uint8]],
+    captions: Sequence[str],
+    title: str = "",
+    subtitle: str = "",
+    columns: int | None = None,
 ) -> Image.Image:
-    """All pictures, scaled to fit, each with its caption; the title above them if there is one."""
-    columns = columns_for(len(pictures))
+    """All pictures, scaled to fit, each with its caption of a line or more; the title above them if there is one."""
+    columns = columns or columns_for(len(pictures))
     tile = max(min((WIDTH - GAP * (columns - 1)) // columns, LARGEST, pictures[0].shape[1]), SMALLEST)
     width = max(columns * tile + (columns - 1) * GAP, 640 if title else 0) + 2 * MARGIN
     heads = [(text, size, ink) for text, size, ink in ((title, 34, INK), (subtitle, 20, FADED)) if text]
     top = MARGIN + sum(size + 14 for _, size, _ in heads) + (12 if heads else 0)
     caption = max(12, tile // 20)
-    row = tile + caption + 24
+    lines = max(text.count("\n") for text in captions) + 1
+    row = tile + lines * (caption + LEADING) + 20
     page = Image.new("RGB", (width, top + math.ceil(len(pictures) / columns) * row + MARGIN // 2), PAGE)
     pen, line = ImageDraw.Draw(page), MARGIN - 8
     for text, size, ink in heads:
@@ -49,7 +54,9 @@ def contact_sheet(
     for k, (picture, text) in enumerate(zip(pictures, captions, strict=True)):
         left, upper = MARGIN + k % columns * (tile + GAP), top + k // columns * row
         page.paste(Image.fromarray(picture).resize((tile, tile), Image.Resampling.LANCZOS), (left, upper))
-        pen.text((left + tile / 2, upper + tile + 6), text, FADED, font(caption), anchor="ma")
+        for k_line, words in enumerate(text.split("\n")):
+            place = (left + tile / 2, upper + tile + 6 + k_line * (caption + LEADING))
+            pen.text(place, words, FADED if k_line or lines == 1 else INK, font(caption), anchor="ma")
     return page
 
 

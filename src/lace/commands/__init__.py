@@ -4,6 +4,7 @@ Nothing heavy is imported before a command runs: ``lace --help`` answers at once
 """
 
 from .bench import bench as bench
+from .edit import edit as edit
 from .explain import explain as explain
 from .lists import attributes as attributes
 from .lists import models as models

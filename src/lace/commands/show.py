@@ -32,16 +32,16 @@ def show(args: argparse.Namespace) -> None:
 
 def shown(args: argparse.Namespace) -> tuple[Model, Drawing]:
     """The model and the latents of addresses; a folder's pictures are drawn by the model that made them."""
-    import torch
-
     from ..outputs import Run
     from ..rng import Address
 
     places = [Run.of(text) if "#" in text else Address.parse(text) for text in args.addresses]
-    addresses = [place for place in places if isinstance(place, Address)]
     report = next((place[0].report() for place in places if isinstance(place, tuple)), {})
     model = load(args.model or report.get("model", "ffhq"), args, report.get("psi"))
+    addresses = [place for place in places if isinstance(place, Address)]
     if len(addresses) == len(places):
         return model, model.at(addresses)
-    z = [model.at([place]).z.cpu() if isinstance(place, Address) else place[0].latent(place[1]) for place in places]
-    return model, model.given(torch.cat(z))
+    drawings = [
+        model.at([place]) if isinstance(place, Address) else model.given(*place[0].latent(place[1])) for place in places
+    ]
+    return model, drawings[0].joined(drawings[1:])

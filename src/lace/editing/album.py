@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Album:
         with torch.no_grad():
             readings = self.model.heads(scene.w(z, torch.arange(len(z), device=z.device)))
             asked = log_probability(scene.sentence, readings, self.model.schema)
-        drawing = Drawing(z, after.shown, readings, self.model.schema, [], asked)
+        drawing = Drawing(z, after.shown, readings, self.model.schema, [], asked, is_edited=True)
         return replace(
             self,
             drawings=(*self.drawings, drawing),
@@ -88,6 +89,11 @@ class Album:
         return replace(drawing, images=np.stack(list(self.model.pictures(drawing.w))))
 
     @property
+    def joined(self) -> Drawing:
+        """The start and every edit in one drawing."""
+        return self.drawings[0].joined(self.drawings[1:])
+
+    @property
     def images(self) -> NDArray[np.uint8]:
         """All pictures, uint8 [1 + edits, n, H, W, 3]."""
         made = [drawing.images for drawing in self.pictures().drawings]
@@ -96,10 +102,7 @@ class Album:
     def changes(self, k: int = 0) -> list[dict[str, tuple[Any, Any]]]:
         """For each edit, of the k-th picture: every word's value before it and after it."""
         values = [drawing.values(k) for drawing in self.drawings]
-        return [
-            {name: (before[name], after[name]) for name in before}
-            for before, after in zip(values, values[1:], strict=False)
-        ]
+        return [{name: (before[name], after[name]) for name in before} for before, after in pairwise(values)]
 
 
 def method_of(method: str | Method, amount: float | None, temperature: float | None) -> Method:

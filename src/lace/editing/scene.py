@@ -26,7 +26,7 @@ __all__ = ["Method", "OwnTarget", "Scene", "Subjects", "standing"]
 class Subjects:
     """n pictures: their z [n, latent_dim], and what is drawn: w [n, dim], or a row for each style [n, styles, dim].
 
-    ``offset`` is what w has that z does not explain, in the shape of what was given: zero for the generator's own draws.
+    ``offset`` is what w has that z does not explain, in the shape of what was given: zero for its own draws.
     """
 
     z: Tensor
