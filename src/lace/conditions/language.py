@@ -30,7 +30,7 @@ KEYWORDS = {"and": "&", "or": "|", "not": "~", "in": "in"}
 # Nesting past this is no sentence that anybody wrote, and would exhaust Python's stack.
 DEPTH = 100
 # Nor are so many words and signs, or a word of so many letters: each term is worked out for every draw.
-MOST, LONGEST = 1000, 100
+MOST, LONGEST = 2000, 100
 
 
 @dataclass(frozen=True)
