@@ -6,9 +6,11 @@ import math
 
 import pytest
 import torch
+from safetensors.torch import save
 
 import lace
 from lace.bank import Bank, Estimate
+from lace.errors import WeightsError
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,22 @@ def test_a_bank_is_kept_on_disk(tmp_path, monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(calls) == 5000
     assert torch.equal(banks[0].readings, banks[1].readings)
     assert torch.equal(banks[1].readings[:, 0], torch.arange(5000.0))
+
+
+@pytest.mark.parametrize("harm", ["cut", "junk", "empty", "short", "other"])
+def test_a_damaged_bank_is_a_sentence(tmp_path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
+    monkeypatch.setenv("LACE_HOME", str(tmp_path))
+    (tmp_path / "banks").mkdir()
+    path = tmp_path / "banks" / "toy-100.safetensors"
+    good = save({"readings": torch.zeros(100, 3)})
+    path.write_bytes(
+        {
+            "cut": good[:-4],
+            "junk": b"junk",
+            "empty": b"",
+            "short": save({"readings": torch.zeros(99, 3)}),
+            "other": save({"z": torch.zeros(100, 3)}),
+        }[harm]
+    )
+    with pytest.raises(WeightsError, match="delete it and it will be made again"):
+        Bank.of("toy", lambda index: index[:, None].float(), torch.device("cpu"), 100)

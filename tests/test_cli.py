@@ -9,10 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 import lace
+from lace.attributes.schema import Continuous, Discrete, Schema
 from lace.cli import main
+from lace.commands.common import in_words
+from lace.planning import percent
+
+KIND = Discrete("kind", ("old", "new"))
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +143,15 @@ REFUSED = [
     (["sample", "smile", "--sampler", "magic"], "rejection"),
     (["sample", "smile", "--psi", "0"], "psi"),
     (["sample", "smile", "--device", "abacus"], "device"),
+    (["sample", "smile", "--device", "meta"], "device"),
+    (["sample", "smile", "--strictness", "nan"], "0 to 1"),
+    (["sample", "smile", "--psi", "nan"], "psi"),
+    (["sample", "smile", "--reading", "tarot"], "probability and energy"),
+    (["sample", "smile", "--reading", "energy", "--sampler", "rejection"], "take smc"),
+    (["explain", "smile", "--reading", "energy", "--strictness", "0.8"], "know no energies"),
+    (["sample", "smile", "--out", "x" * 300 + ".png"], "too long"),
+    (["sample", "smile", "--dir", "x" * 300], "too long"),
+    (["sample", "smile", "-n", str(10**12), "--sampler", "ode", "--dir", "/tmp"], "at most 1,048,576"),
     (["sample", "bald & beard & lipstick & female & age<10"], "out of reach"),
     (["explain", ""], "empty"),
     (["show", "somewhere"], "not an address"),
@@ -159,6 +175,47 @@ def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments:
     assert words in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("field", [{"model": ["ffhq"]}, {"psi": "much"}, {"model": "cats"}])
+def test_a_folder_that_tells_nonsense_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, field: dict[str, object]
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"model": "ffhq", "psi": 0.7, **field}))
+    code, out, err = run(capsys, "show", f"{tmp_path}#0")
+    assert (code, out) == (2, "")
+    assert err.startswith("lace: ")
+
+
+def test_latents_of_another_model_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"model": "ffhq", "psi": 0.7}))
+    save_file({"z": torch.zeros(2, 64)}, tmp_path / "latents.safetensors")
+    code, _, err = run(capsys, "show", f"{tmp_path}#1")
+    assert code == 2
+    assert "another model" in err
+
+
+def test_words_are_what_is_likely_and_numbers_keep_their_value() -> None:
+    """A width of 0.9 is no word that holds."""
+    words = Schema([Discrete("hat"), Continuous("age", 0, 80, "years"), Continuous("width", 0.7, 1.05), KIND])
+    likely = {"hat": 0.7, "age": 41.6, "width": 0.9, "kind": {"old": 0.2, "new": 0.8}}
+    assert in_words(likely, words) == "hat, age 42, new"
+    assert in_words({**likely, "hat": 0.3}, words) == "age 42, new"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.5, "50 %"), (0.0549, "5.49 %"), (1.35e-4, "0.0135 %"), (4.58e-5, "0.0046 %"), (9e-7, "< 1e-6")]
+)
+def test_probabilities_are_read_in_one_unit(p: float, text: str) -> None:
+    assert percent(p) == text
+
+
+def test_a_full_standard_output_is_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "lace", "attributes"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"lace: standard output cannot be used")
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_help_loads_no_torch() -> None:

@@ -136,9 +136,20 @@ def test_samplers_by_name_and_as_objects(toy: lace.Model) -> None:
         toy.plan("bright", sampler="rejection", strictness=0.6)
 
 
+def test_auto_leads_particles_only_where_they_cost_less(toy: lace.Model) -> None:
+    """A common sentence is rejected for however many, a rare one only for few."""
+    assert toy.plan("bright", n=1_000_000).sampler.name == "rejection"
+    assert toy.plan("tone>3.5", n=1).sampler.name == "rejection"
+    assert toy.plan("tone>3.5", n=500).sampler.name == "smc"
+
+
 def test_bad_requests(toy: lace.Model) -> None:
     with pytest.raises(ValueRangeError, match="at least 1"):
         toy.latents("bright", n=0)
+    with pytest.raises(ValueRangeError, match="1,048,576"):
+        toy.latents("bright", n=2**20 + 1)
+    with pytest.raises(ValueRangeError, match="another model"):
+        toy.given(torch.zeros(1, 5))
     with pytest.raises(AddressError):
         toy.at(["nowhere"])
     with pytest.raises(ValueRangeError):

@@ -12,7 +12,9 @@ from lace.errors import OutputError
 from lace.sheet import GAP, MARGIN, columns_for, contact_sheet, fitted, font, save_picture
 
 
-@pytest.mark.parametrize(("n", "columns"), [(1, 1), (2, 2), (4, 2), (8, 4), (12, 4), (16, 4), (18, 6), (50, 10)])
+@pytest.mark.parametrize(
+    ("n", "columns"), [(1, 1), (2, 2), (4, 2), (5, 3), (8, 4), (11, 4), (12, 4), (16, 4), (18, 6), (50, 10)]
+)
 def test_columns(n: int, columns: int) -> None:
     assert columns_for(n) == columns
 

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from tqdm import tqdm
 
+from .errors import WeightsError
 from .weights.store import cached
 
 __all__ = ["Bank", "Estimate"]
@@ -71,8 +72,19 @@ class Bank:
 
         if not identity:
             return cls(compute())
-        return cls(load_file(cached(f"banks/{identity}-{size}.safetensors", make))["readings"].to(device))
+        return cls(_read(cached(f"banks/{identity}-{size}.safetensors", make), size).to(device))
 
     def knows(self, seed: int, index: Tensor) -> bool:
         """Whether all of these addresses lie in the bank."""
         return seed == SEED and len(index) > 0 and int(index.max()) < len(self.readings)
+
+
+def _read(path: Path, size: int) -> Tensor:
+    """The readings in a bank's file."""
+    try:
+        readings = load_file(path)["readings"]
+        if len(readings) != size:
+            raise ValueError(f"{len(readings):,} draws in place of {size:,}")
+    except Exception as error:
+        raise WeightsError(f"{path} is damaged ({error}); delete it and it will be made again.") from error
+    return readings

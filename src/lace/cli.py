@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         args.run(args)
-        sys.stdout.flush()
+        print(end="", flush=True)
     except LaceError as error:
         print(f"lace: {error}", file=sys.stderr)
         return 2
@@ -154,9 +154,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read our output has stopped reading.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         return 1
+    except OSError as error:
+        # What nobody foresaw: a name that is too long; or, without a name, no space for standard output.
+        if error.filename is None:
+            forget_output()
+        place = error.filename or "standard output"
+        print(f"lace: {place} cannot be used ({error.strerror or error}); choose another.", file=sys.stderr)
+        return 2
     return 0
+
+
+def forget_output() -> None:
+    """Drop what is still on its way to a standard output that takes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

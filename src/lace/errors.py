@@ -19,6 +19,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# Of a long sentence so many letters are shown to either side of the place where it goes wrong.
+REACH = 100
+
 __all__ = [
     "AddressError",
     "ConditionError",
@@ -43,8 +46,10 @@ class ConditionError(LaceError):
 
     def at(self, sentence: str, place: int) -> ConditionError:
         """The same error with the sentence below it and a caret under the place."""
-        shown = "".join(" " if letter.isspace() else letter for letter in sentence)
-        self.args = (f"{self}\n  {shown}\n  {' ' * place}^",)
+        start, end = max(place - REACH, 0), place + REACH
+        before, after = "..." if start else "", "..." if end < len(sentence) else ""
+        shown = "".join(" " if letter.isspace() else letter for letter in sentence[start:end])
+        self.args = (f"{self}\n  {before}{shown}{after}\n  {' ' * (len(before) + place - start)}^",)
         return self
 
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Explanation", "Model", "load"]
 
+# Latents that are held in memory at once.
+MOST = 2**20
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -175,8 +178,8 @@ class Model:
         **wish: Unpack[Wishes],
     ) -> Drawing:
         """Draw latents that obey a sentence, without their pictures."""
-        if n < 1:
-            raise ValueRangeError(f"n must be at least 1, not {n}.")
+        if not 1 <= n <= MOST:
+            raise ValueRangeError(f"n must be at least 1 and at most {MOST:,}, not {n}; several seeds draw more.")
         formula = self.formula(sentence)
         chosen = self.plan(formula, n, **wish)
         limit = Wish(**wish).max_draws
@@ -225,8 +228,22 @@ class Model:
 
     def given(self, z: Tensor, w: Tensor | None = None) -> Drawing:
         """Latents as they are given [n, latent_dim], and w where it was edited; they have no addresses."""
+        if z.dim() != 2 or z.shape[1] != self.generator.latent_dim:
+            raise ValueRangeError(
+                f"Latents of '{self.name}' are [n, {self.generator.latent_dim}], not {list(z.shape)}: "
+                "they were drawn from another model."
+            )
         drawing = self._read_out(z.to(self.device), [])
-        return drawing if w is None else replace(drawing, w=w.to(self.device), is_edited=True)
+        return drawing if w is None else replace(drawing, w=self.fitting(w, drawing.w), is_edited=True)
+
+    def fitting(self, w: Tensor, own: Tensor) -> Tensor:
+        """w as this model's own is, if its shape is [n, dim], or [n, styles, dim] with a row for each style."""
+        styles = len(self.generator.style_layers or ())
+        if w.shape[1:] not in (own.shape[1:], (styles, *own.shape[1:])):
+            raise ValueRangeError(
+                f"w of shape {list(w.shape)} does not fit: that of '{self.name}' is {list(own.shape)}."
+            )
+        return w.to(own)
 
     def edit(
         self,
@@ -291,7 +308,8 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
+        # A device that gives no number back (meta) is no place for a model.
+        torch.zeros((), device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueRangeError(f"The device '{name}' cannot be used here; take auto, cpu or cuda.") from error
     return device

@@ -110,7 +110,8 @@ class Run:
             raise AddressError(
                 f"{self.folder} holds no readable {RUN}; only folders written by --dir can be shown."
             ) from error
-        if not isinstance(report, dict):
+        fits = isinstance(report, dict) and isinstance(report.get("model", ""), str)
+        if not fits or not isinstance(report.get("psi"), float | int | None):
             raise AddressError(f"{self.folder / RUN} is not what --dir writes.")
         return report
 

@@ -2,7 +2,7 @@
 
 The bank foretells what a sampler would keep: rejection the mean of p(c|z)^gamma, a level set the share of margins above
 its threshold. ``auto`` takes rejection up to strictness 0.4 and level sets beyond; where rejection would try more than
-131,072 draws, it leads particles there by SMC.
+131,072 draws, and more than particles do, it leads particles there by SMC.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .samplers.level_set import LevelSet, threshold
 from .samplers.ode import Ode
 from .samplers.pc import PredictorCorrector
 from .samplers.pcnl import Pcnl
-from .samplers.rejection import Rejection
+from .samplers.rejection import Rejection, no_energies
 from .samplers.smc import Smc
 from .samplers.strictness import Strictness
 
@@ -68,6 +68,12 @@ class Wish:
     reading: str = "probability"
     max_draws: int = MAX_DRAWS
 
+    def __post_init__(self) -> None:
+        if self.reading not in READINGS:
+            raise UnknownNameError(f"No reading is called '{self.reading}'; there are {' and '.join(READINGS)}.")
+        if not isinstance(self.sampler, Sampler) and self.sampler not in SAMPLERS:
+            raise UnknownNameError(f"No sampler is called '{self.sampler}'; there are {', '.join(SAMPLERS)}.")
+
 
 class Wishes(TypedDict, total=False):
     """The same as keywords."""
@@ -90,12 +96,8 @@ class Plan:
 
 def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> Plan:
     """Choose a sampler for n results, from the bank's readings [size, columns]."""
-    if wish.reading not in READINGS:
-        raise UnknownNameError(f"No reading is called '{wish.reading}'; there are {' and '.join(READINGS)}.")
     if isinstance(wish.sampler, Sampler):
         return Plan(wish.sampler, "it was given", 1.0, wish.reading)
-    if wish.sampler not in SAMPLERS:
-        raise UnknownNameError(f"No sampler is called '{wish.sampler}'; there are {', '.join(SAMPLERS)}.")
     s = Strictness.of(wish.strictness)
     if wish.sampler == "level-set" or (wish.sampler == "auto" and s.q is not None):
         return _level_set(margin(formula, bank, schema), s.q or 1.0, wish)
@@ -108,10 +110,13 @@ def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> 
     if wish.sampler in KERNELS:
         return _kernel(wish, s.gamma, n, "as asked")
     if wish.reading == "energy":
+        if wish.sampler == "rejection":
+            raise no_energies()
         return _kernel(wish, s.gamma, n, "energies are no probabilities to accept a draw by")
     exact = _rejection(log_probability(formula, bank, schema), s.gamma, wish.max_draws)
     if wish.sampler == "auto" and n * exact.draws_each > MANY:
-        return _kernel(wish, s.gamma, n, f"too rare to wait for: {exact.why.rpartition(', ')[2]}")
+        led = _kernel(wish, s.gamma, n, f"too rare to wait for: {exact.why.rpartition(', ')[2]}")
+        return led if led.draws_each < exact.draws_each else exact
     return exact
 
 
@@ -140,6 +145,11 @@ def _papers(wish: Wish) -> Plan:
 
 
 def _level_set(margins: Tensor, q: float, wish: Wish) -> Plan:
+    if wish.reading == "energy":
+        raise ConditionError(
+            "Level sets go by the heads' best guess and know no energies; leave out the reading, or ask for strictness "
+            "up to 0.4 from smc, elliptical or pcnl."
+        )
     level = threshold(margins, q) if bool((margins > 0).any()) else float("inf")
     share = float((margins >= level).double().mean())
     return Plan(
@@ -165,7 +175,8 @@ def unsatisfiable(
     listed = ", ".join(f"{term}: {percent(p)}" for term, p in terms.items())
     all_terms = f"; together: {percent(together)}" if len(terms) > 1 else ""
     message = (
-        f"{n} pictures of '{formula}' are out of reach: {tried} ({listed}{all_terms}). Ask for fewer or loosen a term."
+        f"{n} pictures of '{formula}' are out of reach: {tried} ({listed}{all_terms}). "
+        "Ask for fewer, loosen a term, or allow more draws."
     )
     return UnsatisfiableCondition(message, {**terms, str(formula): together})
 
@@ -174,4 +185,4 @@ def percent(p: float) -> str:
     """A probability as people read it."""
     if p < 1e-6:
         return "< 1e-6"
-    return f"{100 * p:.3g} %" if p >= 1e-4 else f"{p:.1e}"
+    return f"{100 * p:.3g} %" if p >= 1e-4 else f"{100 * p:.2g} %"

@@ -27,7 +27,8 @@ def columns_for(n: int) -> int:
     ideal = math.sqrt(2 * n)
     near = sorted(range(1, n + 1), key=lambda c: abs(c - ideal))[:5]
     full = [c for c in near if n % c == 0 and abs(c - ideal) <= max(1.0, ideal / 3)]
-    return full[0] if full else min(n, math.ceil(ideal))
+    # Otherwise rows as even as they can be: five are three and two, not four and one.
+    return full[0] if full else math.ceil(n / math.ceil(n / math.ceil(ideal)))
 
 
 def contact_sheet(

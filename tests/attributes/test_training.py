@@ -108,6 +108,18 @@ def test_a_known_temperature_is_found(temperature: float) -> None:
     assert float(binary_temperature(logits, labels)) == pytest.approx(temperature, rel=0.1)
 
 
+@pytest.mark.parametrize("temperature", [0.5, 3.0])
+def test_heads_find_the_temperature_of_their_labels(temperature: float) -> None:
+    """The same through the networks of a head file."""
+    heads = untrained().requires_grad_(False)
+    heads.weights[-1].mul_(30)
+    rng = torch.Generator().manual_seed(5)
+    w = torch.randn(20_000, 4, generator=rng)
+    yes = torch.rand(len(w), generator=rng) < (heads.logits(w)[0][:, :2] / temperature).softmax(dim=1)[:, 1]
+    calibrate(heads, w, torch.stack([~yes, yes, torch.full_like(yes, False)], dim=1).float())
+    assert float(heads.temperature[0]) == pytest.approx(temperature, rel=0.15)
+
+
 def test_minimise() -> None:
     assert minimise(lambda x: (x - 1.234) ** 2) == pytest.approx(1.234, abs=1e-4)
 

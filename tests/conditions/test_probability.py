@@ -188,7 +188,7 @@ def test_runaway_repetition_is_refused(schema: Schema) -> None:
 @given(st.floats(-700, -1e-12))
 def test_log1mexp(log: float) -> None:
     truth = math.log(-math.expm1(log)) if log > -0.7 else math.log1p(-math.exp(log))
-    assert float(log1mexp(torch.tensor(log, dtype=torch.float64))) == pytest.approx(truth, rel=1e-12)
+    assert float(log1mexp(torch.tensor(log, dtype=torch.float64))) == pytest.approx(truth, rel=1e-12, abs=0)
 
 
 @given(st.floats(-30, 30), st.floats(1e-3, 20))
@@ -201,3 +201,17 @@ def test_interval_of_the_normal(low: float, width: float) -> None:
     truth = (logs + weights.log()).logsumexp(dim=0)
     found = log_normal_interval(x[:1], x[-1:])
     assert float(found) == pytest.approx(float(truth), abs=2e-4)
+
+
+@pytest.mark.parametrize("log", [-60.0, -20.0, -5.0, -0.7, -0.5, -1e-3, -1e-6])
+def test_log1mexp_in_single_precision(log: float) -> None:
+    """Right to its last digits on both sides of ln 2: readings are single precision."""
+    given = torch.tensor(log)
+    truth = mpmath.log1p(-mpmath.exp(given.item()))
+    assert float(log1mexp(given)) == pytest.approx(float(truth), rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(4.0, 5.0), (8.0, 8.5), (-5.0, -4.0), (20.0, 21.0), (-0.5, 7.0)])
+def test_both_tails_of_the_normal_in_single_precision(low: float, high: float) -> None:
+    truth = float(mpmath.log((mpmath.erfc(low / mpmath.sqrt(2)) - mpmath.erfc(high / mpmath.sqrt(2))) / 2))
+    assert float(log_normal_interval(torch.tensor(low), torch.tensor(high))) == pytest.approx(truth, rel=1e-5)

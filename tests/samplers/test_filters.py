@@ -51,6 +51,15 @@ def test_acceptance_is_the_evidence(problem: Problem) -> None:
     assert within(info.acceptance, p, math.sqrt(p * (1 - p) / info.evaluations))
 
 
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_a_known_probability_is_the_share_kept(gamma: float) -> None:
+    """Of draws that obey with p = 0.3 each, 0.3^gamma are kept: an exponent a hundredth off would show."""
+    n = 300_000
+    target = Target(1, lambda z: torch.full((len(z),), math.log(0.3)), lambda z: z[:, 0])
+    share = float(Rejection(gamma).step(target, 6, torch.arange(n)).double().mean())
+    assert within(share, 0.3**gamma, math.sqrt(0.3**gamma * (1 - 0.3**gamma) / n))
+
+
 @pytest.mark.parametrize("problem", ALL, ids=lambda problem: problem.name)
 def test_level_sets_draw_the_cut_off_prior(problem: Problem) -> None:
     level = 0.1

@@ -42,6 +42,15 @@ def test_gaussian_flow_in_closed_form(end: float) -> None:
     assert torch.allclose(z - (z @ AXIS)[:, None] * AXIS, start - (start @ AXIS)[:, None] * AXIS, atol=1e-4)
 
 
+def test_how_far_the_paper_and_its_code_go() -> None:
+    """Down a slope of one everywhere: the integral of beta / 2 from 0, and from the 0.001 at which the code stops."""
+    target = Target(1, lambda z: z[:, 0], lambda z: z[:, 0])
+    start = target.prior(SEED, torch.arange(4))
+    for sampler, end in ((Ode(), 0.0), (Ode.authors(), 1e-3)):
+        way = 0.1 / 2 * (1 - end) + 19.9 / 4 * (1 - end**2)
+        assert torch.allclose(sampler(target, 4, SEED).z - start, torch.full((4, 1), way), rtol=0, atol=2e-5)
+
+
 def reference(problem: Problem, z: Tensor, schedule: Schedule, tolerance: float) -> tuple[Tensor, int]:
     """torchdiffeq's dopri5 on the paper's Eq. 8, and how often it asked for the slope."""
     calls = 0

@@ -133,3 +133,23 @@ def test_refusals(bad: dict[str, float]) -> None:
             kernel(**bad)
     with pytest.raises(ValueRangeError):
         Pcnl(step_size=0)
+
+
+def test_brackets_are_searched_with_numbers_of_their_own() -> None:
+    """Where the first place on the ellipse is refused, the second is uniform on the bracket whatever the first was."""
+    n, proposed = 10_000, []
+
+    def log_prob(z: torch.Tensor) -> torch.Tensor:
+        proposed.append(z)
+        return torch.full((len(z),), -math.inf if len(proposed) == 1 else 0.0)
+
+    noise, z = Noise(3, torch.arange(n), 0), torch.tensor([[1.0, 0.0]]).expand(n, 2)
+    v = noise.normal(2)
+    elliptical_move(Counted(Target(2, log_prob, log_prob)), Known(z, torch.zeros(n)), 1.0, noise)
+    sines = [place[:, 1] / v[:, 1] for place in proposed[:2]]
+    cosines = [place[:, 0] - v[:, 0] * sine for place, sine in zip(proposed, sines, strict=False)]
+    first, second = (torch.atan2(sine, cosine) for sine, cosine in zip(sines, cosines, strict=True))
+    shares = torch.stack([first, second - first]).remainder(2 * math.pi) / (2 * math.pi)
+    for share in shares:
+        assert within(float(share.mean()), 0.5, math.sqrt(1 / 12 / n))
+    assert within(float(torch.corrcoef(shares)[0, 1]), 0, 1 / math.sqrt(n))

@@ -135,3 +135,24 @@ def test_half_the_prior_may_be_impossible() -> None:
 def test_refusals(bad: dict[str, float]) -> None:
     with pytest.raises(ValueRangeError):
         Smc(**bad)
+
+
+def test_a_condition_that_is_the_same_everywhere_has_its_own_probability() -> None:
+    """Every particle weighs 0.3: their mean is 0.3 without any error, over as many rungs as there are."""
+    target = Target(4, lambda z: torch.full((len(z),), math.log(0.3)), lambda z: z[:, 0])
+    for particles in (103, 200, 1000):
+        info = Smc(particles)(target, 10, seed=1).info
+        assert info.log_evidence == pytest.approx((math.log(0.3), 0.0), abs=1e-6)
+
+
+def test_scouts_and_particles_share_no_noise() -> None:
+    """A ladder fitted to the very particles that climb it would bias their estimate."""
+    seen: list[torch.Tensor] = []
+
+    def log_prob(z: torch.Tensor) -> torch.Tensor:
+        seen.append(z)
+        return torch.zeros(len(z))
+
+    Smc(200)(Target(4, log_prob, log_prob), 10, seed=1)
+    particles = next(z for z in seen if len(z) == 200)
+    assert not torch.isin(seen[0], particles).any()

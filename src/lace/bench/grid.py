@@ -85,9 +85,11 @@ def draw(tables: dict[str, Table]) -> Figure:
     figure, (near, work) = panels(2)
     for color, (title, table) in zip((COLORS[1], COLORS[2], COLORS[3], COLORS[0]), tables.items(), strict=True):
         lines = [Line.of(row) for row in table.rows]
-        scatter(near, [(line.distance, line.right_b) for line in lines], color, title)
-        tried = [(line.evaluations, line.right_b) for line in lines if line.evaluations is not None]
-        scatter(work, tried, color, title)
+        tried = [line for line in lines if line.evaluations is not None]
+        scatter(near, [(line.distance, line.right_b) for line in tried], color, title)
+        scatter(work, [(line.evaluations, line.right_b) for line in tried if line.evaluations], color, title)
+        for line in (line for line in lines if line.evaluations is None):
+            near.semilogx([line.distance], [line.right_b], "*", color=COLORS[4], label=line.sampler)
     tidy(near, ", ".join(WORDS), "Frechet distance to the model's own", "right by judge B")
     tidy(work, ", ".join(WORDS), "evaluations a latent", "right by judge B")
     return figure

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attributes.card import read_card
-from ..attributes.schema import Schema
+from ..attributes.schema import Continuous, Schema
 from ..catalog import find
 from ..conditions.language import parse
 from ..samplers.strictness import Strictness
@@ -49,6 +49,9 @@ def understood(args: argparse.Namespace) -> None:
     """Refuse what cannot be drawn before anything is downloaded or loaded for it."""
     parse(args.sentence, schema_of(find(args.model).heads))
     Strictness.of(args.strictness)
+    from ..planning import Wish
+
+    Wish(**wishes(args))
 
 
 def load(name: str, args: argparse.Namespace, psi: float | None = None) -> Model:
@@ -81,16 +84,17 @@ class Stopwatch:
         self.seconds[stage] = time.perf_counter() - start
 
 
-def in_words(values: dict[str, Any]) -> str:
-    """A face in words: what is likely, and the numbers."""
+def in_words(values: dict[str, Any], schema: Schema) -> str:
+    """A picture in words: what is likely, and the numbers that have a unit."""
     words = []
-    for name, value in values.items():
-        if isinstance(value, dict):
+    for attribute in schema:
+        value = values[attribute.name]
+        if isinstance(attribute, Continuous):
+            words += [f"{attribute.name} {value:.0f}"] if attribute.unit else []
+        elif attribute.is_yes_no:
+            words += [attribute.name] if value > 0.5 else []
+        else:
             words.append(max(value, key=lambda key: value[key]))
-        elif name in ("age", "yaw", "pitch"):
-            words.append(f"{name} {value:.0f}")
-        elif isinstance(value, float) and value > 0.5:
-            words.append(name)
     return ", ".join(words)
 
 

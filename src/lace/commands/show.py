@@ -26,7 +26,8 @@ def show(args: argparse.Namespace) -> None:
     report = {**model_report(model), "pictures": rows, "written": [str(file) for file in files]}
     if destination.is_folder:
         destination.write_run(drawing, report)
-    lines = [f"{place}  {in_words(row['attributes'])}" for place, row in zip(args.addresses, rows, strict=True)]
+    faces = [in_words(row["attributes"], model.schema) for row in rows]
+    lines = [f"{place}  {words}" for place, words in zip(args.addresses, faces, strict=True)]
     say(args, report, [*lines, str(destination.path)])
 
 

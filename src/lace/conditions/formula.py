@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from ..attributes.schema import Attribute, Continuous, Discrete
 from ..errors import ConditionError, ValueRangeError
 
+# Weights beyond these make any probability 0 or 1.
+LIGHTEST, HEAVIEST = 1e-6, 1e6
+
 __all__ = ["And", "Formula", "Is", "Leaf", "Near", "Not", "Or", "Weighted", "Within", "leaves"]
 
 
@@ -80,6 +83,8 @@ class Within(Formula):
         for bound in (self.low, self.high):
             if not math.isinf(bound):
                 _inside(self.attribute, bound)
+        if math.isinf(self.low) and math.isinf(self.high):
+            raise ValueRangeError(f"A range of {self.attribute.name} needs a number on one side at least.")
         if not self.low < self.high:
             raise ValueRangeError(
                 f"{self.attribute.name} in {self.low:g}..{self.high:g} is empty: the first number must be the smaller."
@@ -121,8 +126,10 @@ class Weighted(Formula):
     operand: Formula
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.weight) and self.weight > 0):
-            raise ValueRangeError(f"A weight must be a positive number, not {self.weight:g}.")
+        if not LIGHTEST <= self.weight <= HEAVIEST:
+            raise ValueRangeError(
+                f"A weight must be a positive number from {LIGHTEST:g} to {HEAVIEST:,.0f}, not {self.weight:g}."
+            )
 
 
 Leaf = Is | Near | Within

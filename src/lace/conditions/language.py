@@ -29,6 +29,8 @@ TOKEN = re.compile(
 KEYWORDS = {"and": "&", "or": "|", "not": "~", "in": "in"}
 # Nesting past this is no sentence that anybody wrote, and would exhaust Python's stack.
 DEPTH = 100
+# Nor are so many words and signs, or a word of so many letters: each term is worked out for every draw.
+MOST, LONGEST = 2000, 100
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,16 @@ class _Parser:
         self.tokens, self.depth = self._tokens(), 0
 
     def _tokens(self) -> list[Token]:
-        tokens = []
+        tokens: list[Token] = []
         for match in TOKEN.finditer(self.text):
             kind = match.lastgroup or ""
             word, place = match[kind], match.start(kind)
             if kind == "unknown":
                 raise self.error(f"'{word}' means nothing in a sentence.", place)
+            if len(word) > LONGEST:
+                raise self.error(f"Here are more than {LONGEST} letters or digits without a break.", place)
+            if len(tokens) == MOST:
+                raise self.error(f"The sentence is too long: here it has {MOST:,} words and signs already.", place)
             if kind == "name":
                 word = word.lower()
                 kind = "symbol" if word in KEYWORDS else kind
@@ -214,7 +220,12 @@ class _Parser:
 
     def number(self, attribute: Continuous) -> float:
         token = self.expect("number", f"Here a number is missing: of '{attribute.name}', {describe_range(attribute)}.")
-        return float(token.text)
+        value = float(token.text)
+        if math.isinf(value):
+            raise self.error(
+                f"This number is too large: of '{attribute.name}', {describe_range(attribute)}.", token.place
+            )
+        return value
 
     def built(self, place: int, make: Callable[[], Formula]) -> Formula:
         """A formula whose value, if it is refused, is refused at its place in the sentence."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..drawing import Drawing
-from ..errors import UnknownNameError, ValueRangeError
+from ..errors import UnknownNameError
 from ..rng import Address
 from .scene import Subjects
 
@@ -50,21 +50,14 @@ def drawn(model: Model, start: Start) -> Drawing:
     if isinstance(start, Drawing):
         return start
     if isinstance(start, Tensor):
-        if start.dim() != 2 or start.shape[1] != model.generator.latent_dim:
-            raise ValueRangeError(
-                f"z of shape {tuple(start.shape)} does not fit: this model's is [n, {model.generator.latent_dim}]."
-            )
         return model.given(start)
     return model.at([start] if isinstance(start, str | Address) else start)
 
 
 def from_w(model: Model, w: Tensor) -> Subjects:
     """Pictures given by w [n, dim], or by a row for each style [n, styles, dim]."""
-    own = model.generator.to_w(model.generator.prior(0, torch.zeros(1, dtype=torch.long, device=model.device)))
-    styles = len(model.generator.style_layers or ())
-    if w.shape[1:] not in (own.shape[1:], (styles, own.shape[1])):
-        raise ValueRangeError(f"w of shape {tuple(w.shape)} does not fit: this model's is [n, {own.shape[1]}].")
-    w = w.to(own)
+    with torch.no_grad():
+        w = model.fitting(w, model.generator.to_w(model.generator.prior(0, torch.arange(1, device=model.device))))
     mean = w if w.dim() == 2 else w.mean(dim=1)
     z = nearest_z(model, mean)
     with torch.no_grad():

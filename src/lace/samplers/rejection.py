@@ -13,7 +13,7 @@ from .. import rng
 from ..errors import ConditionError, ValueRangeError
 from .base import CHUNKS, MAX_DRAWS, Filter, Target
 
-__all__ = ["Rejection"]
+__all__ = ["Rejection", "no_energies"]
 
 
 class Rejection(Filter):
@@ -29,5 +29,10 @@ class Rejection(Filter):
 
     def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
         if not target.is_probability:
-            raise ConditionError("Energies are no probabilities to accept a draw by; take smc, elliptical or pcnl.")
+            raise no_energies()
         return rng.uniform(seed, index).log() < self.gamma * target.log_prob_at(seed, index)
+
+
+def no_energies() -> ConditionError:
+    """The refusal of a condition that is no probability."""
+    return ConditionError("Energies are no probabilities to accept a draw by; take smc, elliptical or pcnl.")

@@ -142,8 +142,8 @@ class Cloud:
         return 1 / self._shares()
 
     def variance(self) -> float:
-        """The relative variance of the evidence."""
-        return self._shares() - 1 / len(self._eve)
+        """The relative variance of the evidence; rounding may leave a sure one just below zero."""
+        return max(self._shares() - 1 / len(self._eve), 0.0)
 
 
 def worth(logs: Tensor) -> float:
