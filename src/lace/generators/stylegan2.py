@@ -98,11 +98,10 @@ class Filter(nn.Module):
     def double(self, x: Tensor) -> Tensor:
         """Pictures of twice the size: [N, C, H, W] -> [N, C, 2H, 2W]."""
         n = len(self.taps)
-        start, size = n - 1 - (n + 1) // 2, 2 * x.shape[-1]
-        # What the zeros between pixels lack at the end is only missed by filters of two taps and fewer.
-        y = F.conv_transpose2d(x, self.kernel(x), stride=2, groups=x.shape[1], output_padding=1)
-        y = F.pad(y, (0, max(start + size - y.shape[-1], 0)) * 2)
-        return y[:, :, max(start, 0) :, max(start, 0) :][:, :, :size, :size]
+        before, after = (n + 1) // 2 - n + 1, (n - 2) // 2 - n + 2
+        inside = -before if before == after <= 0 else 0
+        y = F.conv_transpose2d(x, self.kernel(x), stride=2, padding=inside, groups=x.shape[1])
+        return y if before == after <= 0 else F.pad(y, (before, after, before, after))
 
     def smooth(self, x: Tensor, kernel: int, bias: Tensor | None = None) -> Tensor:
         """The second half of doubling, after a transposed convolution of that kernel size and stride 2."""

@@ -11,12 +11,13 @@ from tqdm import tqdm
 
 from .. import rng
 from ..errors import WeightsError
+from ..generators.mapping import StyleGenerator
 from ..generators.mobilestylegan import MobileStyleGAN
 from .ir import IR, mapping_state, synthesis_state
 from .packages import RANDOM_FACE, unpack
 from .store import cached
 
-__all__ = ["convert", "load"]
+__all__ = ["convert", "load", "mean_of_w"]
 
 IDENTITY = "ffhq-mobilestylegan-1"
 # w's mean is taken over this many draws of seed 0.
@@ -47,10 +48,10 @@ def convert(path: Path) -> None:
 
 
 @torch.inference_mode()
-def mean_of_w(generator: MobileStyleGAN) -> Tensor:
+def mean_of_w(generator: StyleGenerator) -> Tensor:
     """The mean of mapped noise, summed in double precision."""
     chunks = torch.arange(MEAN_DRAWS).split(2**12)
-    total = torch.zeros(generator.latent_dim, dtype=torch.float64)
+    total = torch.zeros_like(generator.w_mean, dtype=torch.float64)
     for index in tqdm(chunks, desc="Preparing the generator", disable=None, leave=False):
-        total += generator.mapping(rng.normal(0, index, generator.latent_dim)).double().sum(dim=0)
+        total += generator.map(rng.normal(0, index, generator.latent_dim)).double().sum(dim=0)
     return (total / MEAN_DRAWS).float()

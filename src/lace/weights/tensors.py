@@ -56,6 +56,8 @@ class Hoard:
 
     def stored(self, value: Any) -> Stored:
         """A tensor or array that a pickle asks for."""
+        if isinstance(value, Stored):
+            return value
         if isinstance(value, Made) and value.maker == "torch._utils._rebuild_parameter" and value.arguments:
             value = value.arguments[0]
         if isinstance(value, Made) and value.maker == "torch._utils._rebuild_tensor_v2" and len(value.arguments) >= 4:
@@ -67,6 +69,10 @@ class Hoard:
             data, dtype, shape, order = value.arguments
             return self._array((1, shape, dtype, order == "F", data))
         raise WeightsError("it has something else where a tensor belongs")
+
+    def plain(self, kind: str, data: memoryview, shape: Any) -> Stored:
+        """A tensor whose numbers lie one after the other."""
+        return self._view(lambda: (DTYPES[kind], data), 0, whole(shape), None)
 
     def _array(self, state: Any) -> Stored:
         """A NumPy array from its state: version, shape, type, Fortran's order or not, bytes."""
@@ -163,6 +169,6 @@ def number(value: Any) -> float | None:
         form = {torch.float64: "<d", torch.float32: "<f", torch.float16: "<e"}[numpy_type(value.arguments[0])]
         data = raw(value.arguments[1])
         value = struct.unpack(form, data)[0] if len(data) == struct.calcsize(form) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > 1e12:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
         return None
     return float(value)

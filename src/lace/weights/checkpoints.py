@@ -1,0 +1,76 @@
+"""Checkpoints of StyleGAN2 in any of their forms, told apart by their first bytes and by what is in them.
+
+The file is mapped into memory, not read: weights that nobody asks for, such as a discriminator's, are never touched.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+from ..errors import WeightsError
+from . import nvidia, rosinality, tensorflow
+from .archives import Archive, read_legacy, read_zip
+from .pickles import Made, load
+from .safe import read_safetensors
+from .stylegan2 import Found
+from .tensors import Hoard
+
+__all__ = ["read"]
+
+PICKLE, ZIP = b"\x80", b"PK\x03\x04"
+# What torch.save wrote before PyTorch 1.6 begins with the pickle of this number.
+LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+
+
+def read(path: Path) -> Found:
+    """The generator in a checkpoint; nothing in the file is run."""
+    if not path.is_file():
+        raise WeightsError(f"There is no file {path}.")
+    try:
+        with path.open("rb") as file:
+            # A private copy, page by page, of what is touched: so that slices may be tensors.
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"{path} cannot be read ({error}).") from error
+    try:
+        return found_in(data)
+    except WeightsError as error:
+        raise WeightsError(f"{path.name} cannot be used: {error}.") from error
+
+
+def found_in(data: memoryview) -> Found:
+    """Tell the forms apart."""
+    start = bytes(data[:16])
+    if start[:4] == ZIP:
+        return of_archive(read_zip(data), data)
+    if start.startswith(LEGACY):
+        return of_archive(read_legacy(data), data)
+    if start[:1] == PICKLE:
+        return of_root(load(data)[0], Hoard(len(data)))
+    if start[8:9] == b"{":
+        hoard = Hoard(len(data))
+        return of_root(read_safetensors(data, hoard), hoard)
+    raise WeightsError(
+        "it is neither a pickle of NVIDIA's, nor a file of PyTorch's torch.save, nor safetensors; if it is packed, unpack it"
+    )
+
+
+def of_archive(archive: Archive, data: memoryview) -> Found:
+    return of_root(archive.root, Hoard(len(data), archive.storages))
+
+
+def of_root(root: Any, hoard: Hoard) -> Found:
+    """Tell whose checkpoint an object is."""
+    if isinstance(root, tuple) and len(root) == 3 and all(map(tensorflow.is_network, root)):
+        return tensorflow.read(root, hoard)
+    if isinstance(root, dict) and isinstance(root.get("G_ema"), Made):
+        return nvidia.read(root, hoard)
+    if isinstance(root, dict) and rosinality.is_state(root.get("g_ema")):
+        return rosinality.read(root["g_ema"], root.get("latent_avg"), hoard)
+    if rosinality.is_state(root):
+        return rosinality.read(root, None, hoard)
+    if isinstance(root, dict) and "synthesis.b4.const" in root:
+        return Found("StyleGAN2, a state dict with NVIDIA's names", {k: hoard.stored(v) for k, v in root.items()})
+    raise WeightsError("it holds no generator that LACE knows (G_ema of NVIDIA's, g_ema of rosinality's)")

@@ -1,0 +1,177 @@
+"""A StyleGAN2 from its checkpoint: what it is made of, read off the weights' shapes; and its weights, gains folded in.
+
+    training keeps weights at unit variance and scales them when it uses them; here the scale goes into the weights:
+    mapping:   weight lr / sqrt(in), bias lr          styles:  weight / sqrt(w_dim)
+    rgb:       its style / sqrt(in)                   skip:    weight / sqrt(2 in)
+
+Names are those of stylegan2-ada-pytorch; readers of other formats rename to them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import rng
+from ..errors import DataError, WeightsError
+from ..generators.stylegan2 import Config, StyleGAN2
+from .mobilestylegan import mean_of_w
+from .tensors import Stored
+
+__all__ = ["Found", "config_of", "weights_of"]
+
+LAYERS = {"up": "conv0", "conv": "conv1", "rgb": "torgb", "skip": "skip"}
+KINDS = {
+    "strength": "noise_strength",
+    "noise": "noise_const",
+    "style.weight": "affine.weight",
+    "style.bias": "affine.bias",
+}
+SLOPES = {"lrelu": 0.2, "relu": 0.0, "linear": 1.0}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A generator in a checkpoint: tensors by name, and what their shapes do not show."""
+
+    kind: str
+    state: dict[str, Stored]
+    lr_multiplier: float | None = 0.01
+    activation: Any = "lrelu"
+    mapping_activation: Any = "lrelu"
+    clamp: float | None = None
+    half: int = 0
+    taps: Any = None
+    training_set: str = ""
+
+    def shape(self, name: str, rank: int) -> tuple[int, ...]:
+        """The shape of a tensor that every StyleGAN2 has."""
+        if name not in self.state:
+            raise WeightsError(f"its generator has no {name}: it is no StyleGAN2")
+        if len(self.state[name].shape) != rank:
+            raise WeightsError(f"its {name} has an impossible shape")
+        return self.state[name].shape
+
+
+def config_of(found: Found) -> Config:
+    """What a generator is made of."""
+    state = found.state
+    depth = next(k for k in count() if f"mapping.fc{k}.weight" not in state)
+    widths = [found.shape(f"mapping.fc{k}.weight", 2)[0] for k in range(depth)]
+    embedding, classes = found.shape("mapping.embed.weight", 2) if "mapping.embed.weight" in state else (0, 0)
+    sizes = [4]
+    while f"synthesis.b{2 * sizes[-1]}.conv1.weight" in state:
+        sizes.append(2 * sizes[-1])
+    for name in (found.activation, found.mapping_activation):
+        if not isinstance(name, str) or name not in SLOPES:
+            raise WeightsError(f"its activation is {str(name)[:40]!r}; LACE draws lrelu, relu and linear")
+    try:
+        return Config(
+            channels=tuple(found.shape(f"synthesis.b{size}.conv1.weight", 4)[0] for size in sizes),
+            mapping=(found.shape("mapping.fc0.weight", 2)[1] - embedding, *widths),
+            classes=classes,
+            embedding=embedding,
+            architecture=architecture(state),
+            kernel=found.shape("synthesis.b4.conv1.weight", 4)[2],
+            filter=taps_of(found),
+            slope=SLOPES[found.activation],
+            mapping_slope=SLOPES[found.mapping_activation],
+            clamp=found.clamp,
+            half=found.half,
+            picture_channels=found.shape(f"synthesis.b{sizes[-1]}.torgb.weight", 4)[0],
+        )
+    except DataError as error:
+        raise WeightsError(str(error).rstrip(".")) from error
+
+
+def architecture(state: dict[str, Stored]) -> str:
+    if any(name.endswith(".skip.weight") for name in state):
+        return "resnet"
+    return "skip" if "synthesis.b4.torgb.weight" in state else "orig"
+
+
+def taps_of(found: Found) -> tuple[float, ...]:
+    """The low-pass filter; files keep it as a matrix, the product of the taps with themselves."""
+    stored = next((value for name, value in sorted(found.state.items()) if name.endswith("resample_filter")), None)
+    taps = found.taps
+    if stored is not None:
+        if len(stored.shape) not in (1, 2) or max(stored.shape) > 64:
+            raise WeightsError("its low-pass filter has an impossible shape")
+        matrix = stored.read().double()
+        line = matrix.sum(dim=1) if matrix.dim() == 2 else matrix
+        line = line / line.sum()
+        if matrix.dim() == 2 and not torch.allclose(line[:, None] * line, matrix / matrix.sum(), atol=1e-4):
+            raise WeightsError("its low-pass filter is not the same in both directions, which LACE does not draw")
+        taps = [round(float(tap), 9) for tap in line]
+    if taps is None:
+        return (1.0, 3.0, 3.0, 1.0)
+    if not taps or None in taps:
+        raise WeightsError("its low-pass filter is no list of numbers")
+    return tuple(float(tap) for tap in taps)
+
+
+def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
+    """The state dict of :class:`lace.generators.stylegan2.StyleGAN2`, in full precision."""
+    with torch.device("meta"):
+        shapes = {name: tuple(value.shape) for name, value in StyleGAN2(config).state_dict().items()}
+    sources = {name: source_of(name, shape, found, config) for name, shape in shapes.items()}
+    known = {theirs for theirs, _ in sources.values()}
+    strange = [name for name in found.state if name not in known and not name.endswith("resample_filter")]
+    if strange:
+        raise WeightsError(f"its generator has {strange[0][:80]}, which no StyleGAN2 has that LACE can draw")
+    state = {}
+    for name, (theirs, factor) in sources.items():
+        value = found.state.get(theirs) or substitute(name, shapes[name])
+        if value.shape != (shapes[name][1:] if name == "synthesis.constant" else shapes[name]):
+            raise WeightsError(f"its {theirs} has the shape {list(value.shape)} where {list(shapes[name])} belongs")
+        state[name] = (factor * value.read().float()).reshape(shapes[name])
+        if not state[name].isfinite().all():
+            raise WeightsError(f"its {theirs} holds numbers that are not finite")
+    if "mapping.w_avg" not in found.state:
+        state["w_mean"] = mean_of_w(mapper(config, state))
+    return state
+
+
+def source_of(name: str, shape: tuple[int, ...], found: Found, config: Config) -> tuple[str, float]:
+    """The name of theirs that a weight of ours is made from, and its factor."""
+    if name == "w_mean":
+        return "mapping.w_avg", 1.0
+    if name == "synthesis.constant":
+        return "synthesis.b4.const", 1.0
+    area, part, *rest = name.split(".")
+    kind = ".".join(rest[1:] if part in ("layers", "blocks") else rest)
+    if area == "mapping":
+        rate = 1.0 if part == "embed" else found.lr_multiplier or 1.0
+        theirs = "embed" if part == "embed" else f"fc{rest[0]}"
+        return f"mapping.{theirs}.{kind}", rate * (shape[-1] ** -0.5 if kind == "weight" else 1.0)
+    layer, _, kind = kind.partition(".")
+    block = f"synthesis.b{4 * 2 ** int(rest[0])}.{LAYERS[layer]}"
+    factor = config.w_dim**-0.5 if kind == "style.weight" else 1.0
+    if layer == "rgb" and kind.startswith("style"):
+        factor *= shape[0] ** -0.5
+    if layer == "skip":
+        factor = (2 * shape[1]) ** -0.5
+    return f"{block}.{KINDS.get(kind, kind)}", factor
+
+
+def substitute(name: str, shape: tuple[int, ...]) -> Stored:
+    """What a file may lack: the mean of w, worked out later; noise, whose strength is nought if it is not used at all."""
+    if name == "w_mean" or name.endswith(".strength"):
+        return Stored(shape, lambda: torch.zeros(shape))
+    if not name.endswith(".noise"):
+        raise WeightsError(f"its generator has nothing for {name}: it is no StyleGAN2 that LACE can draw")
+    layer = int(name.split(".")[2]) * 2 + (".conv." in name)
+    return Stored(shape, lambda: rng.normal(0, torch.tensor([layer]), shape[0] * shape[1]).reshape(shape))
+
+
+def mapper(config: Config, state: dict[str, Tensor]) -> StyleGAN2:
+    """A generator that can only map; the rest of it takes no room until it is used."""
+    generator = StyleGAN2(config)
+    names = {name: value for name, value in state.items() if name.startswith("mapping.")}
+    generator.load_state_dict(names, strict=False)
+    return generator
