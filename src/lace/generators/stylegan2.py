@@ -112,10 +112,16 @@ class Filter(nn.Module):
         return F.conv2d(x, self.kernel(x).flip(2, 3), bias, padding=before, groups=x.shape[1])
 
 
+def squares(kernel: Tensor) -> Tensor:
+    """The sum of squares over a kernel's places [out, in]."""
+    return kernel.square().sum(dim=(2, 3))
+
+
 class Layer(nn.Module):
     """A styled convolution: y = act(d K * (s(w) x) + noise + bias), at twice the size where ``filter`` is given."""
 
     noise: Tensor
+    power: Tensor
 
     def __init__(self, inputs: int, outputs: int, size: int, config: Config, filter: Filter | None, gain: float) -> None:
         super().__init__()
@@ -124,33 +130,40 @@ class Layer(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
         self.strength = nn.Parameter(torch.empty(()))
         self.register_buffer("noise", torch.empty(size, size))
+        # The sum of squares of each kernel, all that d needs to know of it: worked out once, when weights are loaded.
+        self.register_buffer("power", torch.empty(outputs, inputs), persistent=False)
+        self.register_load_state_dict_post_hook(Layer.prepare)
         self.gain = gain * activation_gain(config.slope)
         self.clamp = None if config.clamp is None else gain * config.clamp
         self.slope = config.slope
         # A list, because the one filter belongs to the synthesis.
         self._filter = [filter]
 
+    def prepare(self, _: object = None) -> None:
+        self.power.copy_(squares(self.weight.detach()))
+
     def forward(self, x: Tensor, w: Tensor, noise: Tensor | None) -> Tensor:
-        style, kernel = self.style(w), self.weight
+        style, kernel, power = self.style(w), self.weight, self.power
+        if kernel.requires_grad:
+            power = squares(kernel)
         if x.dtype == torch.float16:
-            kernel = kernel / (kernel.abs().amax(dim=(1, 2, 3), keepdim=True) * kernel[0].numel() ** 0.5)
+            balance = 1 / (kernel.abs().amax(dim=(1, 2, 3)) * kernel[0].numel() ** 0.5)
+            kernel, power = kernel * balance[:, None, None, None], power * balance.square()[:, None]
             style = style / style.abs().amax(dim=1, keepdim=True)
         # Leaky ReLUs pass a gain through: it goes into all that is summed before them.
-        y = self.convolve(x, kernel, style)
+        scale = self.gain * (style.square() @ power.T + 1e-8).rsqrt()
+        y = self.convolve(x, kernel, style, scale, (self.gain * self.bias).to(x.dtype))
         if noise is not None:
             y = y.add_((self.gain * self.strength * noise).to(y.dtype))
         y = F.leaky_relu_(y, self.slope)
         return y if self.clamp is None else y.clamp_(-self.clamp, self.clamp)
 
-    def convolve(self, x: Tensor, kernel: Tensor, style: Tensor) -> Tensor:
-        bias = (self.gain * self.bias).to(x.dtype)
-        if len(x) == 1 and x.numel() > kernel[:, 0].numel():
-            kernel = kernel * style[0][:, None, None]
-            norm = kernel.square().sum(dim=(1, 2, 3), keepdim=True)
-            return self.correlate(x, (kernel * (self.gain * (norm + 1e-8).rsqrt())).to(x.dtype), bias)
-        norm = style.square() @ kernel.square().sum(dim=(2, 3)).T
+    def convolve(self, x: Tensor, kernel: Tensor, style: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+        """Style and scale go into what is smaller: the kernel, where there is one picture, or what it is applied to."""
+        if len(x) == 1 and x.numel() > kernel.numel():
+            kernel = kernel * style[0][:, None, None] * scale[0][:, None, None, None]
+            return self.correlate(x, kernel.to(x.dtype), bias)
         y = self.correlate(x * style.to(x.dtype)[:, :, None, None], kernel.to(x.dtype), None)
-        scale = self.gain * (norm + 1e-8).rsqrt()
         return torch.addcmul(bias[:, None, None], y, scale.to(x.dtype)[:, :, None, None])
 
     def correlate(self, x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
@@ -173,16 +186,15 @@ class Rgb(nn.Module):
     def __init__(self, inputs: int, config: Config) -> None:
         super().__init__()
         self.style = nn.Linear(config.w_dim, inputs)
-        self.weight = nn.Parameter(torch.empty(config.picture_channels, inputs, 1, 1))
+        self.weight = nn.Parameter(torch.empty(config.picture_channels, inputs))
         self.bias = nn.Parameter(torch.empty(config.picture_channels))
         self.clamp = config.clamp
 
     def forward(self, x: Tensor, w: Tensor) -> Tensor:
-        style, bias = self.style(w), self.bias.to(x.dtype)
-        if len(x) == 1:
-            y = F.conv2d(x, (self.weight * style[0][:, None, None]).to(x.dtype), bias)
-        else:
-            y = F.conv2d(x * style.to(x.dtype)[:, :, None, None], self.weight.to(x.dtype), bias)
+        weight = self.weight * self.style(w)[:, None]
+        # As a matrix product over channels, which lie last in memory.
+        y = torch.baddbmm(self.bias.to(x.dtype), x.permute(0, 2, 3, 1).flatten(1, 2), weight.to(x.dtype).mT)
+        y = y.unflatten(1, x.shape[2:]).permute(0, 3, 1, 2)
         return y if self.clamp is None else y.clamp(-self.clamp, self.clamp)
 
 

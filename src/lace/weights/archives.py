@@ -61,7 +61,7 @@ def read_zip(data: memoryview) -> Archive:
     base = pickles[0].removesuffix("data.pkl")
     if bytes(members.get(f"{base}byteorder", b"little")[:8]) != b"little":
         raise WeightsError("its numbers are big-endian; save it again on an ordinary machine")
-    root, _ = load(members[pickles[0]], persistent=[])
+    root, _ = load(members[pickles[0]], references=[])
     prefix = f"{base}data/"
     return Archive(root, {name.removeprefix(prefix): part for name, part in members.items() if name.startswith(prefix)})
 

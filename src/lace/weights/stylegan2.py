@@ -96,23 +96,33 @@ def architecture(state: dict[str, Stored]) -> str:
 
 
 def taps_of(found: Found) -> tuple[float, ...]:
-    """The low-pass filter; files keep it as a matrix, the product of the taps with themselves."""
-    stored = next((value for name, value in sorted(found.state.items()) if name.endswith("resample_filter")), None)
-    taps = found.taps
-    if stored is not None:
-        if len(stored.shape) not in (1, 2) or max(stored.shape) > 64:
-            raise WeightsError("its low-pass filter has an impossible shape")
-        matrix = stored.read().double()
-        line = matrix.sum(dim=1) if matrix.dim() == 2 else matrix
-        line = line / line.sum()
-        if matrix.dim() == 2 and not torch.allclose(line[:, None] * line, matrix / matrix.sum(), atol=1e-4):
-            raise WeightsError("its low-pass filter is not the same in both directions, which LACE does not draw")
-        taps = [round(float(tap), 9) for tap in line]
-    if taps is None:
+    """The low-pass filter; files keep a copy for every layer that doubles its size."""
+    copies = [value for name, value in found.state.items() if re.search(r"(?<!conv1)\.resample_filter$", name)]
+    if copies:
+        lines = [line_of(copy) for copy in copies]
+        if any(len(line) != len(lines[0]) or not torch.allclose(line, lines[0], atol=1e-4) for line in lines):
+            raise WeightsError("its low-pass filters differ, which LACE does not draw")
+        return tuple(round(float(tap), 9) for tap in lines[0])
+    if found.taps is None:
         return (1.0, 3.0, 3.0, 1.0)
-    if not taps or None in taps:
+    if not found.taps or None in found.taps:
         raise WeightsError("its low-pass filter is no list of numbers")
-    return tuple(float(tap) for tap in taps)
+    return tuple(found.taps)
+
+
+def line_of(filter: Stored) -> Tensor:
+    """The taps of a filter that is kept as a line, or as a matrix: their products with one another."""
+    if len(filter.shape) not in (1, 2) or max(filter.shape) > 64:
+        raise WeightsError("its low-pass filter has an impossible shape")
+    matrix = filter.read().double()
+    line = matrix.sum(dim=1) if matrix.dim() == 2 else matrix
+    line = line / line.sum()
+    if matrix.dim() == 2 and (
+        matrix.shape[0] != matrix.shape[1]
+        or not torch.allclose(line[:, None] * line, matrix / matrix.sum(), atol=1e-4)
+    ):
+        raise WeightsError("its low-pass filter is not the same in both directions, which LACE does not draw")
+    return line
 
 
 def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
@@ -126,10 +136,11 @@ def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
         raise WeightsError(f"its generator has {strange[0][:80]}, which no StyleGAN2 has that LACE can draw")
     state = {}
     for name, (theirs, factor) in sources.items():
-        value = found.state.get(theirs) or substitute(name, shapes[name])
-        if value.shape != (shapes[name][1:] if name == "synthesis.constant" else shapes[name]):
-            raise WeightsError(f"its {theirs} has the shape {list(value.shape)} where {list(shapes[name])} belongs")
-        state[name] = (factor * value.read().float()).reshape(shapes[name])
+        value = found.state.get(theirs) or substitute(name, theirs_shape(name, shapes[name]))
+        expected = theirs_shape(name, shapes[name])
+        if value.shape != expected:
+            raise WeightsError(f"its {theirs} has the shape {list(value.shape)} where {list(expected)} belongs")
+        state[name] = (factor * value.read()).reshape(shapes[name])
         if not state[name].isfinite().all():
             raise WeightsError(f"its {theirs} holds numbers that are not finite")
     if "mapping.w_avg" not in found.state:
@@ -157,6 +168,13 @@ def source_of(name: str, shape: tuple[int, ...], found: Found, config: Config) -
     if layer == "skip":
         factor = (2 * shape[1]) ** -0.5
     return f"{block}.{KINDS.get(kind, kind)}", factor
+
+
+def theirs_shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that a weight of ours has with them."""
+    if name == "synthesis.constant":
+        return shape[1:]
+    return (*shape, 1, 1) if name.endswith(".rgb.weight") else shape
 
 
 def substitute(name: str, shape: tuple[int, ...]) -> Stored:

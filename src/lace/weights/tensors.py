@@ -37,7 +37,7 @@ DIMENSIONS = 8
 
 @dataclass(frozen=True)
 class Stored:
-    """A tensor in a file: its shape, and how to read its numbers."""
+    """A tensor in a file: its shape, and how to read its numbers, which come in single precision."""
 
     shape: tuple[int, ...]
     read: Callable[[], Tensor]
@@ -102,7 +102,7 @@ class Hoard:
     ) -> Tensor:
         """Copy a view's own span out of its storage."""
         if 0 in shape:
-            return torch.empty(shape, dtype=dtype)
+            return torch.empty(shape)
         span = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
         part = data[offset * dtype.itemsize : (offset + span) * dtype.itemsize]
         if len(part) < span * dtype.itemsize:
@@ -112,7 +112,7 @@ class Hoard:
             raise WeightsError("its tensors share so much that they would take more room than the file")
         # Copied as bytes, because numbers in a file lie at any address.
         numbers = torch.frombuffer(bytearray(part), dtype=torch.uint8).view(dtype)
-        return numbers.as_strided(shape, stride).contiguous()
+        return numbers.as_strided(shape, stride).contiguous().float()
 
     def _storage(self, value: Any) -> tuple[torch.dtype, memoryview]:
         """The type and bytes of a storage: one of this file's, or one in a pickle of its own."""
