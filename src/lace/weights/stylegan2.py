@@ -23,7 +23,7 @@ from ..generators.stylegan2 import Config, StyleGAN2
 from .mobilestylegan import mean_of_w
 from .tensors import Stored
 
-__all__ = ["Found", "config_of", "weights_of"]
+__all__ = ["Found", "config_of", "own_weights", "weights_of"]
 
 LAYERS = {"up": "conv0", "conv": "conv1", "rgb": "torgb", "skip": "skip"}
 KINDS = {
@@ -127,8 +127,7 @@ def line_of(filter: Stored) -> Tensor:
 
 def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
     """The state dict of :class:`lace.generators.stylegan2.StyleGAN2`, in full precision."""
-    with torch.device("meta"):
-        shapes = {name: tuple(value.shape) for name, value in StyleGAN2(config).state_dict().items()}
+    shapes = shapes_of(config)
     sources = {name: source_of(name, shape, found, config) for name, shape in shapes.items()}
     known = {theirs for theirs, _ in sources.values()}
     strange = [name for name in found.state if name not in known and not name.endswith("resample_filter")]
@@ -146,6 +145,20 @@ def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
     if "mapping.w_avg" not in found.state:
         state["w_mean"] = mean_of_w(mapper(config, state))
     return state
+
+
+def shapes_of(config: Config) -> dict[str, tuple[int, ...]]:
+    """The shapes of a generator's weights; nothing is set aside for them."""
+    with torch.device("meta"):
+        return {name: tuple(value.shape) for name, value in StyleGAN2(config).state_dict().items()}
+
+
+def own_weights(tensors: dict[str, Stored], config: Config) -> dict[str, Tensor]:
+    """Weights that LACE wrote."""
+    shapes = shapes_of(config)
+    if {name: value.shape for name, value in tensors.items()} != shapes:
+        raise WeightsError("its weights are not those that its card describes")
+    return {name: value.read() for name, value in tensors.items()}
 
 
 def source_of(name: str, shape: tuple[int, ...], found: Found, config: Config) -> tuple[str, float]:
