@@ -15,7 +15,9 @@ from .weights import imported
 if TYPE_CHECKING:
     from .generators.base import Generator
 
-__all__ = ["CATALOG", "Entry", "entries", "find", "import_model"]
+__all__ = ["CATALOG", "FFHQ_HEADS", "Entry", "entries", "find", "import_model"]
+
+FFHQ_HEADS = Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ CATALOG = {
             about="photorealistic faces (MobileStyleGAN, trained on FFHQ)",
             resolution=1024,
             psi=0.7,
-            heads=Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors",
+            heads=FFHQ_HEADS,
             licence="weights Apache-2.0 as packaged; the FFHQ pictures behind them are for non-commercial use",
             load_generator=_mobilestylegan,
         ),

@@ -246,9 +246,7 @@ class Model:
         return unsatisfiable(formula, n, self.probability(formula).probability, self.terms(formula), tried)
 
 
-def load(
-    name: str | Path = "ffhq", device: str = "auto", psi: float | None = None, label: int | None = None
-) -> Model:
+def load(name: str | Path = "ffhq", device: str = "auto", psi: float | None = None, label: int | None = None) -> Model:
     """A model by its name, or by a checkpoint's path; weights are downloaded, or imported, on first use.
 
     A smaller psi gives better, more alike pictures. ``label`` fixes the class of a conditional generator, which else is

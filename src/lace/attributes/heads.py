@@ -54,7 +54,9 @@ class FunctionHeads(Heads):
 
     def forward(self, w: Tensor) -> Tensor:
         # The empty block is all that a model without words has.
-        return torch.cat([w.new_empty(len(w), 0), *(self._read(attribute, fn(w)) for attribute, fn in self._readers)], 1)
+        return torch.cat(
+            [w.new_empty(len(w), 0), *(self._read(attribute, fn(w)) for attribute, fn in self._readers)], 1
+        )
 
     @staticmethod
     def _read(attribute: Attribute, value: Tensor) -> Tensor:

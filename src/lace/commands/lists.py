@@ -17,10 +17,15 @@ def models(args: argparse.Namespace) -> None:
     rows, lines = [], []
     for entry in entries().values():
         words = [attribute.name for attribute in schema_of(entry.heads)]
-        facts = {"name": entry.name, "about": entry.about, "resolution": entry.resolution, "psi": entry.psi,
-            "classes": entry.classes}
+        facts = {
+            "name": entry.name,
+            "about": entry.about,
+            "resolution": entry.resolution,
+            "psi": entry.psi,
+            "classes": entry.classes,
+        }
         rows.append({**facts, "licence": entry.licence, "attributes": words})
-        lines += [f"{entry.name:8s}{entry.about}, {entry.resolution}x{entry.resolution}"]
+        lines += [f"{entry.name:7s} {entry.about}, {entry.resolution}x{entry.resolution}"]
         known = f"{len(words)} attributes: {', '.join(words)}" if words else "no words yet"
         lines += [f"{'':8s}{known}", f"{'':8s}{entry.licence}"]
     say(args, {"models": rows}, lines)
@@ -35,7 +40,9 @@ def attributes(args: argparse.Namespace) -> None:
     measured = card["measured"]
     rows = [{**row, "measured": measured[row["name"]]} for row in card["schema"]]
     lines = [f"{a.name:15s}{values_of(a):40s}{quality(a, measured[a.name]):22s}{a.about}" for a in schema]
-    return say(args, {"model": args.model, "attributes": rows}, [f"{'word':15s}{'values':40s}{'heads are':22s}about", *lines])
+    return say(
+        args, {"model": args.model, "attributes": rows}, [f"{'word':15s}{'values':40s}{'heads are':22s}about", *lines]
+    )
 
 
 def values_of(attribute: Attribute) -> str:

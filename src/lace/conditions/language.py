@@ -164,7 +164,9 @@ class _Parser:
 
     def unknown(self, name: Token) -> ConditionError:
         if not len(self.schema):
-            raise UnknownNameError("This model has no words yet, so there is nothing to ask for; teach it with lace learn.")
+            raise UnknownNameError(
+                "This model has no words yet, so there is nothing to ask for; teach it with lace learn."
+            )
         message = f"No attribute or class is called '{name.text}'{nearest(name.text, self.schema.words())}"
         return UnknownNameError(message).at(self.text, name.place)
 

@@ -28,8 +28,8 @@ class DCGAN(Generator):
         self.identity = identity
         # The first makes 4x4 out of one place; each of the others doubles the size.
         strides = [(1, 0)] + [(2, 1)] * 4
-        self.layers = nn.ModuleList(
-            nn.ConvTranspose2d(CHANNELS[k], CHANNELS[k + 1], 4, *stride) for k, stride in enumerate(strides)
+        self.layers = nn.Sequential(
+            *(nn.ConvTranspose2d(CHANNELS[k], CHANNELS[k + 1], 4, *stride) for k, stride in enumerate(strides))
         )
         self.requires_grad_(False).eval()
 
@@ -37,7 +37,8 @@ class DCGAN(Generator):
         return z
 
     def to_picture(self, w: Tensor) -> Tensor:
-        x = w[:, :, None, None].to(self.layers[0].weight.dtype)
-        for layer in self.layers[:-1]:
+        x = w[:, :, None, None]
+        *inner, last = self.layers
+        for layer in inner:
             x = F.relu(layer(x))
-        return torch.tanh(self.layers[-1](x)).float()
+        return torch.tanh(last(x)).float()

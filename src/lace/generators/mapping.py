@@ -1,14 +1,15 @@
 """What StyleGAN2 and its kin share: the way from noise to w, and truncation.
 
-    mapping:    z / rms(z) -> L x [linear, leaky ReLU, sqrt 2] -> w
-    classes:    e = linear(one-hot c), and [z / rms(z), e / rms(e)] goes in
-    truncation: w <- mean + psi (w - mean)
+mapping:    z / rms(z) -> L x [linear, leaky ReLU, sqrt 2] -> w
+classes:    e = linear(one-hot c), and [z / rms(z), e / rms(e)] goes in
+truncation: w <- mean + psi (w - mean)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -80,8 +81,12 @@ class StyleGenerator(Generator):
         return self.w_mean + psi * (w - self.w_mean)
 
     def to_picture(self, w: Tensor) -> Tensor:
+        return self.draw(w)
+
+    def draw(self, w: Tensor, **how: Any) -> Tensor:
+        """Pictures of w; keywords go to the synthesis."""
         w = w.to(self.w_mean.dtype)
         if w.device.type == "cpu":
             # One at a time a picture's layers fit the cache and styles fold into kernels.
-            return torch.cat([self.synthesis(one) for one in w.split(1)]).float()
-        return self.synthesis(w).float()
+            return torch.cat([self.synthesis(one, **how) for one in w.split(1)]).float()
+        return self.synthesis(w, **how).float()

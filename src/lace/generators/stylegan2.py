@@ -36,8 +36,8 @@ LARGEST, WIDEST, DEEPEST = 10, 4096, 32
 class Config:
     """What a StyleGAN2 is made of.
 
-    ``channels`` are those of the blocks at 4, 8, ... pixels; ``mapping`` the widths from z to w; ``half`` of the largest
-    blocks run in half precision where the device can; slopes are those of the leaky ReLUs, 1 for none.
+    ``channels`` are those of the blocks at 4, 8, ... pixels; ``mapping`` the widths from z to w. The ``half`` largest
+    blocks run in half precision on a GPU. Slopes are those of the leaky ReLUs, 1 for none.
     """
 
     channels: tuple[int, ...]
@@ -76,7 +76,8 @@ class Config:
     def from_json(cls, row: Any) -> Config:
         """Read what JSON made of a config."""
         try:
-            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+            fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
+            return cls(**fields)
         except (AttributeError, TypeError, ValueError) as error:
             raise DataError(f"This is no StyleGAN2's description ({error}).") from error
 
@@ -107,7 +108,7 @@ class Filter(nn.Module):
     def kernel(self, x: Tensor) -> Tensor:
         return self.taps.to(x.dtype).expand(x.shape[1], 1, -1, -1)
 
-    def double(self, x: Tensor) -> Tensor:
+    def enlarge(self, x: Tensor) -> Tensor:
         """Pictures of twice the size: [N, C, H, W] -> [N, C, 2H, 2W]."""
         n = len(self.taps)
         before, after = (n + 1) // 2 - n + 1, (n - 2) // 2 - n + 2
@@ -135,7 +136,9 @@ class Layer(nn.Module):
     noise: Tensor
     power: Tensor
 
-    def __init__(self, inputs: int, outputs: int, size: int, config: Config, filter: Filter | None, gain: float) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, size: int, config: Config, filter: Filter | None, gain: float
+    ) -> None:
         super().__init__()
         self.style = nn.Linear(config.w_dim, inputs)
         self.weight = nn.Parameter(torch.empty(outputs, inputs, config.kernel, config.kernel))
@@ -222,17 +225,19 @@ class Block(nn.Module):
         self.conv = Layer(outputs, outputs, size, config, None, 0.5**0.5 if residual else 1.0)
         self.skip = nn.Conv2d(inputs, outputs, 1, bias=False) if residual else None
         self.rgb = Rgb(outputs, config) if last or config.architecture == "skip" else None
-        self.half = k >= max(len(config.channels) - config.half, 1)
+        self.in_half = k >= max(len(config.channels) - config.half, 1)
         self._filter = [filter]
 
-    def forward(self, x: Tensor, picture: Tensor | None, w: Tensor, noises: Iterator[Tensor | None]) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, x: Tensor, picture: Tensor | None, w: Tensor, noises: Iterator[Tensor | None]
+    ) -> tuple[Tensor, Tensor | None]:
         (filter,) = self._filter
-        x = x.to(torch.float16 if self.half and x.is_cuda else w.dtype)
+        x = x.to(torch.float16 if self.in_half and x.is_cuda else w.dtype)
         y = x if self.up is None else self.up(x, w[:, 0], next(noises))
         y = self.conv(y, w[:, 1], next(noises))
         if self.skip is not None:
-            y = y + filter.double(F.conv2d(x, self.skip.weight.to(x.dtype)))
-        picture = None if picture is None else filter.double(picture)
+            y = y + filter.enlarge(F.conv2d(x, self.skip.weight.to(x.dtype)))
+        picture = None if picture is None else filter.enlarge(picture)
         if self.rgb is not None:
             rgb = self.rgb(y, w[:, 2]).to(w.dtype)
             picture = rgb if picture is None else picture + rgb
@@ -255,7 +260,7 @@ class Synthesis(nn.Module):
     def forward(self, w: Tensor, noise: str = "fixed", generator: torch.Generator | None = None) -> Tensor:
         if w.dim() == 2:
             w = w[:, None].expand(-1, self.rows, -1)
-        layers = (layer for block in self.blocks for layer in (block.up, block.conv) if layer is not None)
+        layers = (layer for layer in self.modules() if isinstance(layer, Layer))
         noises = (layer.noise_of(noise, len(w), generator) for layer in layers)
         x = self.constant.expand(len(w), -1, -1, -1).contiguous(memory_format=torch.channels_last)
         picture = None
@@ -269,8 +274,8 @@ class Synthesis(nn.Module):
 class StyleGAN2(StyleGenerator):
     """Pictures by a StyleGAN2 of any size.
 
-    Of a conditional one ``label`` fixes the class. Without it the class is drawn as well, evenly: z has a further number
-    for each class, and the largest of them says which. ``noise`` is fixed (a picture is a function of w), random, or none.
+    Of a conditional one ``label`` fixes the class. Without it the class is drawn as well, evenly: z has a further
+    number for each class, and the largest of them says which.
     """
 
     synthesis: Synthesis
@@ -282,7 +287,6 @@ class StyleGAN2(StyleGenerator):
             raise ValueRangeError(f"This generator's classes are {known}; there is no class {label}.")
         self.config = config
         self.label = label
-        self.noise = "fixed"
         self.latent_dim = config.z_dim + (config.classes if label is None else 0)
         self.mapping = Mapping(config.mapping, config.mapping_slope, config.classes, config.embedding)
         self.synthesis = Synthesis(config)
@@ -291,6 +295,17 @@ class StyleGAN2(StyleGenerator):
     @property
     def identity(self) -> str:  # type: ignore[override]
         return super().identity + ("" if self.label is None else f"-class{self.label}")
+
+    def to_picture(self, w: Tensor, noise: str = "fixed", generator: torch.Generator | None = None) -> Tensor:
+        """Pictures of w [N, w_dim], or of one row a layer [N, rows, w_dim].
+
+        ``noise`` is fixed (a picture is a function of w), random, out of ``generator``, or none.
+        """
+        if noise not in NOISES:
+            raise ValueRangeError(f"Noise is {', '.join(NOISES)}, not '{noise}'.")
+        if noise == "random" and generator is None:
+            raise ValueRangeError("Random noise comes out of a torch.Generator; give one.")
+        return self.draw(w, noise=noise, generator=generator)
 
     def map(self, z: Tensor) -> Tensor:
         if not self.config.classes:

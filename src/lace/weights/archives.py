@@ -1,7 +1,7 @@
 """Where tensors lie in a file that ``torch.save`` wrote, read by the book and by hand: no size is believed unchecked.
 
     today:   a zip of stored members, NAME/data.pkl and NAME/data/KEY; the pickle refers to storages by their key
-    legacy:  pickles end to end (magic number, version, system, the object, the keys), then of every key its count and bytes
+    legacy:  pickles end to end (magic number, version, system, the object, the keys), then each key's count and bytes
 
 Both come down to one :class:`Archive`: the object, and the bytes of every storage as slices of the file. Zips are not
 unpacked, so nothing in them can grow, and the names in them become no paths.
@@ -21,7 +21,18 @@ __all__ = ["Archive", "item_size", "read_legacy", "read_zip", "storage_of"]
 
 MAGIC = 0x1950A86A20F9469CFC6C
 VERSION = 1001
-ITEM_SIZES = {"Double": 8, "Long": 8, "Float": 4, "Int": 4, "Half": 2, "BFloat16": 2, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1}
+ITEM_SIZES = {
+    "Double": 8,
+    "Long": 8,
+    "Float": 4,
+    "Int": 4,
+    "Half": 2,
+    "BFloat16": 2,
+    "Short": 2,
+    "Char": 1,
+    "Byte": 1,
+    "Bool": 1,
+}
 # Members of a zip: a checkpoint with optimizers has some thousands.
 MEMBERS = 2**16
 LOCAL, CENTRAL, END, END64, LOCATOR = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
@@ -45,7 +56,12 @@ def item_size(kind: Any) -> int:
 
 def storage_of(reference: Any) -> tuple[Any, str]:
     """The type and key of a storage that a pickle refers to."""
-    if isinstance(reference, tuple) and len(reference) in (5, 6) and reference[0] == "storage" and reference[5:] in ((), (None,)):
+    if (
+        isinstance(reference, tuple)
+        and len(reference) in (5, 6)
+        and reference[0] == "storage"
+        and reference[5:] in ((), (None,))
+    ):
         kind, key = reference[1:3]
         if isinstance(key, str):
             return kind, key

@@ -70,7 +70,7 @@ def found_in(data: memoryview) -> Found:
         hoard = Hoard(len(data))
         return of_root(tensors_of(*header_of(data), hoard), hoard)
     raise WeightsError(
-        "it is neither a pickle of NVIDIA's, nor a file of PyTorch's torch.save, nor safetensors; unpack it if it is packed"
+        "it is neither a pickle, nor a file of PyTorch's torch.save, nor safetensors; unpack it if it is packed"
     )
 
 
@@ -89,5 +89,7 @@ def of_root(root: Any, hoard: Hoard) -> Found:
     if rosinality.is_state(root):
         return rosinality.read(root, None, hoard)
     if isinstance(root, dict) and "synthesis.b4.const" in root:
-        return Found("StyleGAN2, weights by NVIDIA's names", {name: hoard.stored(value) for name, value in root.items()})
+        return Found(
+            "StyleGAN2, weights by NVIDIA's names", {name: hoard.stored(value) for name, value in root.items()}
+        )
     raise WeightsError("it holds no generator that LACE knows (NVIDIA's G_ema, or rosinality's g_ema)")

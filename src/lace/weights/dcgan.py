@@ -1,6 +1,6 @@
 """The DCGAN's weights: a checkpoint of torch.save in a package, read as data, its norms folded into the convolutions.
 
-    norm(Kx) = a (Kx - mean) / sqrt(var + 1e-5) + b  =  (s K) x + (b - s mean),   s = a / sqrt(var + 1e-5)
+norm(Kx) = a (Kx - mean) / sqrt(var + 1e-5) + b  =  (s K) x + (b - s mean),   s = a / sqrt(var + 1e-5)
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def convert(path: Path) -> None:
 
 def folded(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
     """The state dict of :class:`lace.generators.dcgan.DCGAN`; convolutions are every third of theirs, norms follow."""
-    state = {}
+    state: dict[str, Tensor] = {}
     for k in range(5):
         weight, norm = theirs[f"main.{3 * k}.weight"], f"main.{3 * k + 1}"
         scale, shift = torch.ones(weight.shape[1]), torch.zeros(weight.shape[1])

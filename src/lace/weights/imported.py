@@ -65,7 +65,9 @@ def import_checkpoint(path: Path, name: str) -> dict[str, Any]:
 
 
 def taken(name: str) -> str:
-    return f"A model is called '{name}' already; give another name with --name, or delete {place_of(name).parent} first."
+    return (
+        f"A model is called '{name}' already; give another name with --name, or delete {place_of(name).parent} first."
+    )
 
 
 def bring(path: Path, name: str) -> None:

@@ -5,10 +5,10 @@ where the program asks for a call it leaves a note of it: :class:`Made` holds th
 arguments, and the state that should be put into it. Readers match these notes against what they know. Only the names
 in ``KNOWN`` may occur at all; others are refused by name, wherever they stand.
 
-What a hostile file can cost is bounded: it may have ``LIMIT`` instructions, of which each makes at most one small object
-or a slice of the file. Long or foreign text and all bytes stay slices; nothing is set aside for a size that a file only
-claims. Instructions that no checkpoint needs (text opcodes, extensions, INST, OBJ, NEWOBJ_EX, out-of-band buffers) are
-refused, and keys are text, so that nobody can choose how they hash.
+What a hostile file can cost is bounded: it may have ``LIMIT`` instructions, each of which makes at most one small
+object or a slice of the file. Long or foreign text and all bytes stay slices; nothing is set aside for a size that a
+file only claims. Instructions that no checkpoint needs (text opcodes, extensions, INST, OBJ, NEWOBJ_EX, out-of-band
+buffers) are refused, and keys are text, so that nobody can choose how they hash.
 """
 
 from __future__ import annotations

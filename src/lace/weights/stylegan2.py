@@ -118,8 +118,7 @@ def line_of(filter: Stored) -> Tensor:
     line = matrix.sum(dim=1) if matrix.dim() == 2 else matrix
     line = line / line.sum()
     if matrix.dim() == 2 and (
-        matrix.shape[0] != matrix.shape[1]
-        or not torch.allclose(line[:, None] * line, matrix / matrix.sum(), atol=1e-4)
+        matrix.shape[0] != matrix.shape[1] or not torch.allclose(line[:, None] * line, matrix / matrix.sum(), atol=1e-4)
     ):
         raise WeightsError("its low-pass filter is not the same in both directions, which LACE does not draw")
     return line
@@ -191,7 +190,7 @@ def theirs_shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def substitute(name: str, shape: tuple[int, ...]) -> Stored:
-    """What a file may lack: the mean of w, worked out later; noise, whose strength is nought if it is not used at all."""
+    """What a file may lack: the mean of w, worked out later, and noise, of which the strength is then 0."""
     if name == "w_mean" or name.endswith(".strength"):
         return Stored(shape, lambda: torch.zeros(shape))
     if not name.endswith(".noise"):

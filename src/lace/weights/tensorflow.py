@@ -1,11 +1,11 @@
 """The TensorFlow checkpoints of StyleGAN2 and StyleGAN2-ADA: three networks as lists of named arrays.
 
-    TensorFlow                        here (the names of stylegan2-ada-pytorch)
-    mapping/Dense{i}/weight           mapping.fc{i}.weight, transposed
-    synthesis/{r}x{r}/Conv0_up/weight synthesis.b{r}.conv0.weight, both sides turned round, then [out, in, k, k]
-    synthesis/{r}x{r}/Conv1/weight    synthesis.b{r}.conv1.weight, [out, in, k, k]
-    .../mod_weight, .../mod_bias      ....affine.weight, transposed; ....affine.bias, plus 1
-    synthesis/noise{n}                the noise of the n-th layer
+TensorFlow                        here (the names of stylegan2-ada-pytorch)
+mapping/Dense{i}/weight           mapping.fc{i}.weight, transposed
+synthesis/{r}x{r}/Conv0_up/weight synthesis.b{r}.conv0.weight, both sides turned round, then [out, in, k, k]
+synthesis/{r}x{r}/Conv1/weight    synthesis.b{r}.conv1.weight, [out, in, k, k]
+.../mod_weight, .../mod_bias      ....affine.weight, transposed; ....affine.bias, plus 1
+synthesis/noise{n}                the noise of the n-th layer
 """
 
 from __future__ import annotations

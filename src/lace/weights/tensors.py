@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..errors import WeightsError
 from .archives import item_size, read_legacy, storage_of
-from .pickles import Global, Made, raw
+from .pickles import Made, raw
 
 __all__ = ["Hoard", "Stored", "number"]
 
@@ -157,7 +157,10 @@ def reverse(x: Tensor) -> Tensor:
 def numpy_type(value: Any) -> torch.dtype:
     """The type of an array's numbers."""
     if isinstance(value, Made) and value.maker == "numpy.dtype" and value.arguments:
-        name, order = value.arguments[0], value.state[1] if isinstance(value.state, tuple) and len(value.state) > 1 else "<"
+        name, order = (
+            value.arguments[0],
+            value.state[1] if isinstance(value.state, tuple) and len(value.state) > 1 else "<",
+        )
         if isinstance(name, str) and name in DTYPES and order in ("<", "=", "|"):
             return DTYPES[name]
     raise WeightsError("it has an array of other things than ordinary numbers")
