@@ -134,7 +134,7 @@ def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
         raise WeightsError(f"its generator has {strange[0][:80]}, which no StyleGAN2 has that LACE can draw")
     state = {}
     for name, (theirs, factor) in sources.items():
-        value = found.state.get(theirs) or substitute(name, theirs_shape(name, shapes[name]))
+        value = found.state.get(theirs) or substitute(theirs, theirs_shape(name, shapes[name]))
         expected = theirs_shape(name, shapes[name])
         if value.shape != expected:
             raise WeightsError(f"its {theirs} has the shape {list(value.shape)} where {list(expected)} belongs")
@@ -191,11 +191,11 @@ def theirs_shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def substitute(name: str, shape: tuple[int, ...]) -> Stored:
     """What a file may lack: the mean of w, worked out later, and noise, of which the strength is then 0."""
-    if name == "w_mean" or name.endswith(".strength"):
+    if name == "mapping.w_avg" or name.endswith(".noise_strength"):
         return Stored(shape, lambda: torch.zeros(shape))
-    if not name.endswith(".noise"):
-        raise WeightsError(f"its generator has nothing for {name}: it is no StyleGAN2 that LACE can draw")
-    layer = int(name.split(".")[2]) * 2 + (".conv." in name)
+    if not name.endswith(".noise_const"):
+        raise WeightsError(f"its generator has no {name}: it is no StyleGAN2 that LACE can draw")
+    layer = 2 * shape[0] + ("conv1" in name)
     return Stored(shape, lambda: rng.normal(0, torch.tensor([layer]), shape[0] * shape[1]).reshape(shape))
 
 

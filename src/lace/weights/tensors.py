@@ -68,6 +68,8 @@ class Hoard:
         if isinstance(value, Made) and value.maker == "numpy.core.numeric._frombuffer" and len(value.arguments) == 4:
             data, dtype, shape, order = value.arguments
             return self._array((1, shape, dtype, order == "F", data))
+        if isinstance(value, Made) and value.maker == "numpy.core.multiarray.scalar" and len(value.arguments) == 2:
+            return self._array((1, (), value.arguments[0], False, value.arguments[1]))
         raise WeightsError("it has something else where a tensor belongs")
 
     def plain(self, kind: str, data: memoryview, shape: Any) -> Stored:
