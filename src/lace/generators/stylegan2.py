@@ -101,9 +101,9 @@ class Filter(nn.Module):
 
     def __init__(self, taps: tuple[float, ...]) -> None:
         super().__init__()
-        line = torch.tensor(taps)
-        line = 2 * line / line.sum()
-        self.register_buffer("taps", line[:, None] * line, persistent=False)
+        gain = 4 / sum(taps) ** 2
+        matrix = torch.tensor([[gain * a * b for b in taps] for a in taps])
+        self.register_buffer("taps", matrix, persistent=False)
 
     def kernel(self, x: Tensor) -> Tensor:
         return self.taps.to(x.dtype).expand(x.shape[1], 1, -1, -1)
