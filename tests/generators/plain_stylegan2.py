@@ -1,6 +1,6 @@
 """StyleGAN2 from its definition, in double precision and NumPy: one picture at a time, nothing folded, nothing fused.
 
-It works on raw weights under the names of stylegan2-ada-pytorch, with the gains of training applied where they are used.
+It works on raw weights under the names of stylegan2-ada-pytorch, with the gains of training applied in their places.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ class Plain:
     def __getitem__(self, name: str) -> Array:
         return np.asarray(self.state[name], dtype=np.float64)
 
-    def picture(self, z: Array, label: int = 0, psi: float = 1.0, rows: Array | None = None, noise: bool = True) -> Array:
-        """The picture of one z; ``rows`` are used in place of its w where they are given."""
-        w = self.w(z, label, psi)
-        return self.synthesis(np.stack([w] * 40) if rows is None else rows, noise)
+    def picture(self, z: Array, label: int = 0, psi: float = 1.0, noise: bool = True) -> Array:
+        """The picture of one z."""
+        return self.synthesis(np.stack([self.w(z, label, psi)] * 40), noise)
 
     def w(self, z: Array, label: int, psi: float) -> Array:
         x = unit(np.asarray(z, dtype=np.float64))

@@ -1,7 +1,7 @@
 """Checkpoints as others write them, made here: random weights under NVIDIA's names, written in every form.
 
-Classes that stand in for NVIDIA's pickle to the same instructions and names; of their programs there is only a line that
-must never run.
+Classes that stand in for NVIDIA's pickle to the same instructions and names; of their programs there is only a line
+that must never run.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def test_random_noise_comes_out_of_a_generator(tmp_path: Path) -> None:
     one, two = (net.to_picture(w, "random", torch.Generator().manual_seed(7)) for _ in range(2))
     assert torch.equal(one, two)
     assert not torch.equal(one, net.to_picture(w, "random", torch.Generator().manual_seed(8)))
-    with pytest.raises(ValueRangeError, match="generator|Generator"):
+    with pytest.raises(ValueRangeError, match="Generator"):
         net.to_picture(w, "random")
     with pytest.raises(ValueRangeError, match="fixed"):
         net.to_picture(w, "loud")

@@ -1,4 +1,4 @@
-"""Files that want to run, grow, hang or lie: each ends in a sentence, soon, and within the room that it takes itself."""
+"""Files that want to run, grow, hang or lie: each ends in a sentence, soon, in no more than twice its own room."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_tricks_end_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     Path("net.pkl").write_bytes(data)
     with pytest.raises(WeightsError, match=words) as refusal:
         read(Path("net.pkl"))
-    assert "\n" not in str(refusal.value)
+    assert str(refusal.value).isprintable()
     assert [path.name for path in tmp_path.iterdir()] == ["net.pkl"]
 
 
@@ -279,7 +279,7 @@ for name in sys.argv[1:]:
         read(Path(name))
     except LaceError as error:
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print((after - before) * 1024, resource.getrusage(resource.RUSAGE_SELF).ru_utime, name, error, sep="|", flush=True)
+        print((after - before) * 1024, name, error, sep="|", flush=True)
     os._exit(0)
 """
 
@@ -290,8 +290,8 @@ def test_bombs_take_no_more_than_twice_their_size(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(bomb(name))
     done = subprocess.run([sys.executable, "-c", PROBE, *BOMBS], cwd=tmp_path, capture_output=True, text=True)
     rows = [line.split("|") for line in done.stdout.splitlines()]
-    assert [row[2] for row in rows] == list(BOMBS), done.stderr[-300:]
-    for taken, _, name, _ in rows:
+    assert [row[1] for row in rows] == list(BOMBS), done.stderr[-300:]
+    for taken, name, _ in rows:
         assert int(taken) <= 2 * (tmp_path / name).stat().st_size + 2**25, (name, taken)
 
 
@@ -339,7 +339,7 @@ def test_damaged_files_are_read_or_refused(
     try:
         card, state = read(path)
     except WeightsError as error:
-        assert "\n" not in str(error)  # noqa: PT017
+        assert str(error).isprintable()
         return
     assert json.dumps(card)
     assert all(value.isfinite().all() for value in state.values())
@@ -355,7 +355,9 @@ def test_arbitrary_pickles_are_read_or_refused(data: bytes) -> None:
 
 
 CODES = st.sampled_from([bytes([code]) for code in (*pickles.INSTRUCTIONS, pickles.STOP)])
-ARGUMENTS = st.sampled_from([b"", b"\x00", b"\x01\x00", b"\x00\x00\x00\x00", KNOWN_NAME, text("G_ema"), b"K\x01", b"]", b"}"])
+ARGUMENTS = st.sampled_from(
+    [b"", b"\x00", b"\x01\x00", b"\x00\x00\x00\x00", KNOWN_NAME, text("G_ema"), b"K\x01", b"]", b"}"]
+)
 
 
 @settings(max_examples=500)

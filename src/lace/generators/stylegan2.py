@@ -52,6 +52,7 @@ class Config:
     clamp: float | None = None
     half: int = 0
     picture_channels: int = 3
+    noise: bool = True
 
     def __post_init__(self) -> None:
         widths = (*self.channels, *self.mapping, self.embedding or 1, self.classes or 1)
@@ -133,7 +134,7 @@ def squares(kernel: Tensor) -> Tensor:
 class Layer(nn.Module):
     """A styled convolution: y = act(d K * (s(w) x) + noise + bias), at twice the size where ``filter`` is given."""
 
-    noise: Tensor
+    noise: Tensor | None
     power: Tensor
 
     def __init__(
@@ -143,8 +144,9 @@ class Layer(nn.Module):
         self.style = nn.Linear(config.w_dim, inputs)
         self.weight = nn.Parameter(torch.empty(outputs, inputs, config.kernel, config.kernel))
         self.bias = nn.Parameter(torch.empty(outputs))
-        self.strength = nn.Parameter(torch.empty(()))
-        self.register_buffer("noise", torch.empty(size, size))
+        if config.noise:
+            self.strength = nn.Parameter(torch.empty(()))
+        self.register_buffer("noise", torch.empty(size, size) if config.noise else None)
         # The sum of squares of each kernel, all that d needs to know of it: worked out once, when weights are loaded.
         self.register_buffer("power", torch.empty(outputs, inputs), persistent=False)
         self.register_load_state_dict_post_hook(Layer.prepare)
@@ -189,7 +191,7 @@ class Layer(nn.Module):
 
     def noise_of(self, kind: str, n: int, generator: torch.Generator | None) -> Tensor | None:
         """The noise map before its strength: the fixed one, a fresh one for each picture, or none."""
-        if kind == "random":
+        if kind == "random" and self.noise is not None:
             shape = (n, 1, *self.noise.shape)
             return torch.randn(shape, generator=generator, device=self.noise.device, dtype=self.noise.dtype)
         return self.noise if kind == "fixed" else None

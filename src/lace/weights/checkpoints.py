@@ -21,7 +21,7 @@ from .safe import card_of, header_of, tensors_of
 from .stylegan2 import Found, config_of, own_weights, weights_of
 from .tensors import Hoard
 
-__all__ = ["read"]
+__all__ = ["plain", "read"]
 
 PICKLE, ZIP = b"\x80", b"PK\x03\x04"
 # What torch.save wrote before PyTorch 1.6 begins with the pickle of this number.
@@ -41,7 +41,12 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         return generator_in(data)
     except (WeightsError, DataError) as error:
-        raise WeightsError(f"{path.name} cannot be used: {str(error).rstrip('.')}.") from error
+        raise WeightsError(plain(f"{path.name} cannot be used: {str(error).rstrip('.')}.", 400)) from error
+
+
+def plain(text: object, longest: int = 200) -> str:
+    """Text out of a file as it may be shown on a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text)[:longest])
 
 
 def generator_in(data: memoryview) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -83,7 +83,7 @@ def write(path: Path, target: Path) -> None:
     """A checkpoint in the safe form, with a card of what it is."""
     from safetensors.torch import save_file
 
-    from .checkpoints import read
+    from .checkpoints import plain, read
 
     card, state = read(path)
     source = sha256(path)
@@ -92,11 +92,6 @@ def write(path: Path, target: Path) -> None:
     facts = {"parameters": parameters, "source": plain(path.name), "source_sha256": source}
     named = {"generator": "stylegan2", "identity": f"stylegan2-{source[:16]}", "config": card["config"]}
     save_file(state, target, metadata={"card": json.dumps({**named, **texts, **facts})})
-
-
-def plain(text: object) -> str:
-    """Text of a file as it may be shown on a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(text)[:200])
 
 
 def load(name: str, psi: float, label: int | None = None) -> StyleGAN2:

@@ -9,6 +9,7 @@ Names are those of stylegan2-ada-pytorch; readers of other formats rename to the
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import count
@@ -84,6 +85,7 @@ def config_of(found: Found) -> Config:
             clamp=found.clamp,
             half=found.half,
             picture_channels=found.shape(f"synthesis.b{sizes[-1]}.torgb.weight", 4)[0],
+            noise="synthesis.b4.conv1.noise_strength" in state,
         )
     except DataError as error:
         raise WeightsError(str(error).rstrip(".")) from error
@@ -132,6 +134,9 @@ def weights_of(found: Found, config: Config) -> dict[str, Tensor]:
     strange = [name for name in found.state if name not in known and not name.endswith("resample_filter")]
     if strange:
         raise WeightsError(f"its generator has {strange[0][:80]}, which no StyleGAN2 has that LACE can draw")
+    missing = sum(math.prod(shapes[name]) for name, (theirs, _) in sources.items() if theirs not in found.state)
+    if missing > sum(math.prod(value.shape) for value in found.state.values()):
+        raise WeightsError("its generator lacks more than it has")
     state = {}
     for name, (theirs, factor) in sources.items():
         value = found.state.get(theirs) or substitute(theirs, theirs_shape(name, shapes[name]))
@@ -190,8 +195,8 @@ def theirs_shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def substitute(name: str, shape: tuple[int, ...]) -> Stored:
-    """What a file may lack: the mean of w, worked out later, and noise, of which the strength is then 0."""
-    if name == "mapping.w_avg" or name.endswith(".noise_strength"):
+    """What a file may lack: the mean of w, worked out later, and the maps of its noise, which are then drawn."""
+    if name == "mapping.w_avg":
         return Stored(shape, lambda: torch.zeros(shape))
     if not name.endswith(".noise_const"):
         raise WeightsError(f"its generator has no {name}: it is no StyleGAN2 that LACE can draw")
