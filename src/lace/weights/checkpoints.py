@@ -34,8 +34,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise WeightsError(f"There is no file {path}.")
     try:
         with path.open("rb") as file:
-            # A private copy, page by page, of what is touched: so that slices may be tensors.
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         raise WeightsError(f"{path} cannot be read ({error}).") from error
     try:

@@ -5,7 +5,6 @@ norm(Kx) = a (Kx - mean) / sqrt(var + 1e-5) + b  =  (s K) x + (b - s mean),   s 
 
 from __future__ import annotations
 
-import mmap
 from pathlib import Path
 
 import torch
@@ -43,8 +42,7 @@ def convert(path: Path) -> None:
     folder = path.parent / "package"
     folder.mkdir()
     unpack(PACKAGE, folder)
-    with (folder / "weights.tar").open("rb") as file:
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    data = memoryview((folder / "weights.tar").read_bytes())
     archive = read_zip(data)
     hoard = Hoard(len(data), archive.storages)
     theirs = {name: hoard.stored(value) for name, value in archive.root["netG_state_dict"].items()}

@@ -7,6 +7,7 @@ file whose tensors share storages, repeat or overlap cannot grow into more than 
 from __future__ import annotations
 
 import math
+import mmap
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ class Hoard:
             raise WeightsError("its tensors share so much that they would take more room than the file")
         # Copied as bytes, because numbers in a file lie at any address.
         numbers = torch.frombuffer(bytearray(part), dtype=torch.uint8).view(dtype)
+        give_back(part)
         return numbers.as_strided(shape, stride).contiguous().float()
 
     def _storage(self, value: Any) -> tuple[torch.dtype, memoryview]:
@@ -131,6 +133,12 @@ class Hoard:
         if key not in self.storages:
             raise WeightsError(f"its storage {key[:40]} is missing")
         return DTYPES[name], self.storages[key]
+
+
+def give_back(part: memoryview) -> None:
+    """Let go of the pages of a mapped file: what was copied need not be in memory twice."""
+    if isinstance(part.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        part.obj.madvise(mmap.MADV_DONTNEED)
 
 
 def whole(sizes: Any) -> tuple[int, ...]:
