@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .stylegan2 import Found
+from .stylegan2 import Found, noise_name
 from .tensors import Hoard, Stored
 
 __all__ = ["is_state", "read"]
@@ -50,9 +50,7 @@ def renamed(name: str, value: Stored) -> list[tuple[str, Stored]]:
     if name == "input.input":
         return [("synthesis.b4.const", value.changed(value.shape[1:], lambda x: x[0]))]
     if part == "noises" and re.fullmatch(r"noise_\d{1,2}", rest):
-        n = int(rest[6:])
-        block = f"synthesis.b{2 ** ((n + 5) // 2)}"
-        return [(f"{block}.conv{n % 2 ^ 1 if n else 1}.noise_const", value.changed(value.shape[2:], lambda x: x[0, 0]))]
+        return [(noise_name(int(rest[6:])), value.changed(value.shape[2:], lambda x: x[0, 0]))]
     if part == "style" and re.fullmatch(r"[1-9]\d?", number):
         return [(f"mapping.fc{int(number) - 1}.{kind}", value)]
     if part in ("convs", "to_rgbs") and re.fullmatch(r"\d{1,2}", number):

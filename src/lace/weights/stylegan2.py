@@ -24,7 +24,7 @@ from ..generators.stylegan2 import Config, StyleGAN2
 from .mobilestylegan import mean_of_w
 from .tensors import Stored
 
-__all__ = ["Found", "config_of", "own_weights", "weights_of"]
+__all__ = ["Found", "config_of", "noise_name", "own_weights", "weights_of"]
 
 LAYERS = {"up": "conv0", "conv": "conv1", "rgb": "torgb", "skip": "skip"}
 KINDS = {
@@ -57,6 +57,11 @@ class Found:
         if len(self.state[name].shape) != rank:
             raise WeightsError(f"its {name} has an impossible shape")
         return self.state[name].shape
+
+
+def noise_name(n: int) -> str:
+    """The noise map of the n-th layer, counted from 4x4 upwards: the very first block has only its second layer."""
+    return f"synthesis.b{2 ** ((n + 5) // 2)}.conv{0 if n % 2 else 1}.noise_const"
 
 
 def config_of(found: Found) -> Config:

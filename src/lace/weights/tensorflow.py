@@ -10,13 +10,14 @@ synthesis/noise{n}                the noise of the n-th layer
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from torch import Tensor
 
 from ..errors import WeightsError
 from .pickles import Made
-from .stylegan2 import Found
+from .stylegan2 import Found, noise_name
 from .tensors import Hoard, Stored, number
 
 __all__ = ["is_network", "read"]
@@ -79,8 +80,6 @@ def variables(state: dict[str, Any]) -> list[tuple[str, Any]]:
 
 def renamed(theirs: dict[str, Stored]) -> dict[str, Stored]:
     """The arrays under the names, and in the layout, of stylegan2-ada-pytorch."""
-    # The earliest networks count their picture layers from the last, and have only one of them.
-    size = max([int(name.split("/")[1].split("x")[0]) for name in theirs if is_sized(name)], default=4)
     state = {}
     for name, value in theirs.items():
         area, _, rest = name.partition("/")
@@ -89,14 +88,8 @@ def renamed(theirs: dict[str, Stored]) -> dict[str, Stored]:
         elif area == "mapping":
             state |= dense(rest, value)
         elif area == "synthesis":
-            state |= layer(rest, value, size)
+            state |= layer(rest, value)
     return state
-
-
-def is_sized(name: str) -> bool:
-    part = name.split("/")[1] if name.startswith("synthesis/") else ""
-    left, _, right = part.partition("x")
-    return left.isascii() and left.isdecimal() and len(left) < 6 and left == right
 
 
 def dense(name: str, value: Stored) -> dict[str, Stored]:
@@ -110,15 +103,12 @@ def dense(name: str, value: Stored) -> dict[str, Stored]:
     return {f"{target}.{kind}": transposed(value) if kind == "weight" else value}
 
 
-def layer(name: str, value: Stored, size: int) -> dict[str, Stored]:
+def layer(name: str, value: Stored) -> dict[str, Stored]:
     """An array of the synthesis."""
     place, _, rest = name.partition("/")
     part, _, kind = rest.partition("/")
-    if not rest and place.startswith("noise") and place[5:].isdecimal() and len(place) < 8:
-        n = int(place[5:])
-        return {f"synthesis.b{2 ** ((n + 5) // 2)}.conv{n % 2 ^ 1 if n else 1}.noise_const": corner(value)}
-    if place.startswith("ToRGB_lod") and place[9:].isdecimal() and len(place) < 12:
-        place, part, kind = f"{size >> int(place[9:])}x", "ToRGB", rest
+    if not rest and re.fullmatch(r"noise\d{1,2}", place):
+        return {noise_name(int(place[5:])): corner(value)}
     block = f"synthesis.b{place.partition('x')[0]}"
     if part == "Const":
         return {f"{block}.const": value.changed(value.shape[1:], lambda x: x[0])}
