@@ -142,7 +142,7 @@ def nvidia(
     path: Path,
     state: dict[str, Tensor],
     protocol: int = 4,
-    rate: float = 0.01,
+    rate: float | None = 0.01,
     clamp: float | None = None,
     half: tuple[int, ...] = (),
 ) -> Path:

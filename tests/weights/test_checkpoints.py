@@ -210,3 +210,11 @@ def test_what_is_no_stylegan2_is_refused_by_name(tmp_path: Path, change: Any, wo
     state = made.weights()
     change(state)
     assert re.search(words, refusal(made.nvidia(tmp_path / "net.pkl", state)))
+
+
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    state = made.weights()
+    assert "scaled" in refusal(made.nvidia(tmp_path / "rate", state, rate=None))
+    assert "half precision" in refusal(made.nvidia(tmp_path / "half", state, half=(8,)))
+    assert "fmap_decay" in refusal(made.tensorflow(tmp_path / "kwarg", state, fmap_decay=2))
+    assert "swish" in refusal(made.tensorflow(tmp_path / "activation", state, nonlinearity="swish"))

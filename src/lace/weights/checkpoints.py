@@ -86,6 +86,8 @@ def of_root(root: Any, hoard: Hoard) -> Found:
     """Tell whose checkpoint an object is."""
     if isinstance(root, tuple) and len(root) == 3 and all(map(tensorflow.is_network, root)):
         return tensorflow.read(root, hoard)
+    if isinstance(root, Made):
+        root = {"G_ema": root}
     if isinstance(root, dict) and isinstance(root.get("G_ema"), Made):
         return nvidia.read(root, hoard)
     if isinstance(root, dict) and rosinality.is_state(root.get("g_ema")):

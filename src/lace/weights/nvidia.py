@@ -81,6 +81,8 @@ def settings(modules: dict[str, dict[str, Any]], state: dict[str, Stored]) -> di
     dense = [module for path, module in modules.items() if path.startswith("mapping.fc")]
     blocks = [path for path in modules if path.startswith("synthesis.b") and path.count(".") == 1]
     halves = [bool(modules[path].get("use_fp16")) for path in sorted(blocks, key=lambda path: (len(path), path))]
+    if halves != sorted(halves):
+        raise WeightsError("it runs small blocks in half precision and larger ones not, which LACE does not draw")
     return {
         "lr_multiplier": number(same("bias_gain", dense)),
         "mapping_activation": same("activation", dense),

@@ -76,6 +76,8 @@ def config_of(found: Found) -> Config:
     for name in (found.activation, found.mapping_activation):
         if not isinstance(name, str) or name not in SLOPES:
             raise WeightsError(f"its activation is {str(name)[:40]!r}; LACE draws lrelu, relu and linear")
+    if not found.lr_multiplier:
+        raise WeightsError("its mapping does not say how its weights are scaled")
     try:
         return Config(
             channels=tuple(found.shape(f"synthesis.b{size}.conv1.weight", 4)[0] for size in sizes),
@@ -179,7 +181,7 @@ def source_of(name: str, shape: tuple[int, ...], found: Found, config: Config) -
     area, part, *rest = name.split(".")
     kind = ".".join(rest[1:] if part in ("layers", "blocks") else rest)
     if area == "mapping":
-        rate = 1.0 if part == "embed" else found.lr_multiplier or 1.0
+        rate = 1.0 if part == "embed" or found.lr_multiplier is None else found.lr_multiplier
         theirs = "embed" if part == "embed" else f"fc{rest[0]}"
         return f"mapping.{theirs}.{kind}", rate * (shape[-1] ** -0.5 if kind == "weight" else 1.0)
     layer, _, kind = kind.partition(".")
