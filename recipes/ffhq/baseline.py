@@ -16,7 +16,7 @@ from lace.attributes.heads import MlpHeads
 from lace.attributes.schema import Continuous, Schema
 from lace.baselines.training import Settings
 from lace.baselines.values import asked_values
-from lace.catalog import find
+from lace.catalog import FFHQ_HEADS
 from lace.conditions.formula import Formula, leaves
 from lace.conditions.language import parse
 from lace.generators.mobilestylegan import MobileStyleGAN
@@ -97,7 +97,7 @@ class Reporter:
         save: Callable[[Path, dict[str, Any]], None],
     ) -> None:
         self.args, self.look, self.save = args, look, save
-        self.heads = MlpHeads.load(find("ffhq").heads).to(args.device)
+        self.heads = MlpHeads.load(FFHQ_HEADS).to(args.device)
         self.start = self.last = time.time()
         self.steps, self.loss = 0, 0.0
 

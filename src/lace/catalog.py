@@ -1,36 +1,50 @@
-"""The models that LACE knows by name; listing them loads no tensor library."""
+"""The models that LACE knows by name: those that it ships, and those that were imported; listing loads no tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .attributes.schema import nearest
-from .errors import UnknownNameError
+from .errors import UnknownNameError, WeightsError
+from .weights import imported
 
 if TYPE_CHECKING:
     from .generators.base import Generator
 
-__all__ = ["CATALOG", "Entry", "find"]
+__all__ = ["CATALOG", "FFHQ_HEADS", "Entry", "entries", "find", "import_model"]
+
+FFHQ_HEADS = Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A named model: a generator that can be made, and the heads that read it."""
+    """A named model: a generator that can be made from psi (and a class, where it has ``classes``), and its heads.
+
+    A model without heads has no words of its own yet.
+    """
 
     name: str
     about: str
     resolution: int
     psi: float
-    heads: Path
+    heads: Path | None
     licence: str
-    load_generator: Callable[[float], Generator]
+    load_generator: Callable[..., Generator]
+    classes: int = 0
 
 
 def _mobilestylegan(psi: float) -> Generator:
     from .weights.mobilestylegan import load
+
+    return load(psi)
+
+
+def _dcgan(psi: float) -> Generator:
+    from .weights.dcgan import load
 
     return load(psi)
 
@@ -43,16 +57,71 @@ CATALOG = {
             about="photorealistic faces (MobileStyleGAN, trained on FFHQ)",
             resolution=1024,
             psi=0.7,
-            heads=Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors",
+            heads=FFHQ_HEADS,
             licence="weights Apache-2.0 as packaged; the FFHQ pictures behind them are for non-commercial use",
             load_generator=_mobilestylegan,
+        ),
+        Entry(
+            name="dcgan",
+            about="rough small faces (DCGAN, trained on DigiFace-1M)",
+            resolution=64,
+            psi=1.0,
+            heads=None,
+            licence="weights MIT as packaged; the DigiFace-1M pictures behind them are for non-commercial research",
+            load_generator=_dcgan,
         ),
     )
 }
 
 
-def find(name: str) -> Entry:
-    """The model of that name."""
-    if name not in CATALOG:
-        raise UnknownNameError(f"No model is called '{name}'{nearest(name, CATALOG)}")
-    return CATALOG[name]
+def entries() -> dict[str, Entry]:
+    """All models by their names."""
+    return CATALOG | {name: _imported(name, card) for name, card in imported.cards().items() if name not in CATALOG}
+
+
+def find(name: str | Path) -> Entry:
+    """The model of that name; a path to a checkpoint is imported under the file's name, if it was not before."""
+    known = entries()
+    if isinstance(name, str) and name in known:
+        return known[name]
+    path = Path(name)
+    if path.is_file():
+        model = default_name(path)
+        imported.bring(path, model)
+        return entries()[model]
+    if isinstance(name, Path) or len(path.parts) > 1:
+        raise WeightsError(f"There is no checkpoint {path}.")
+    raise UnknownNameError(f"No model is called '{name}'{nearest(name, known)}")
+
+
+def import_model(path: Path, name: str | None) -> Entry:
+    """Make a checkpoint the model of a name, by default of its file's."""
+    model = default_name(path) if name is None else name
+    if model in CATALOG:
+        raise WeightsError(f"'{model}' is a model of LACE's own; give yours another name.")
+    imported.import_checkpoint(path, model)
+    return entries()[model]
+
+
+def default_name(path: Path) -> str:
+    """A model's name from its file's; the names of shipped models are theirs."""
+    name = imported.default_name(path)
+    return f"{name}-imported" if name in CATALOG else name
+
+
+def _imported(name: str, card: dict[str, Any]) -> Entry:
+    config = card["config"]
+    return Entry(
+        name=name,
+        about=f"{card['kind']}, from {card['source']}",
+        resolution=2 ** (len(config["channels"]) + 1),
+        psi=1.0,
+        heads=None,
+        licence="whatever its makers and its training pictures ask for",
+        load_generator=partial(_stylegan2, name),
+        classes=config["classes"],
+    )
+
+
+def _stylegan2(name: str, psi: float, label: int | None = None) -> Generator:
+    return imported.load(name, psi, label)

@@ -86,6 +86,9 @@ def parser() -> Parser:
     add_output(sub, "edited.png")
     add_model(sub, None)
     command("models", commands.models, "list the models")
+    sub = command("import", commands.import_, "make a StyleGAN2 checkpoint a model; nothing in the file is run")
+    sub.add_argument("file", metavar="FILE", type=Path, help="NVIDIA's .pkl, rosinality's .pt, or safetensors")
+    sub.add_argument("--name", default=None, help="what to call the model (default: the file's name)")
     sub = command("attributes", commands.attributes, "list the words of a model")
     sub.add_argument("--model", default="ffhq", help="a model's name")
     sub = command("bench", commands.bench, "measure, and write numbers, a table and a figure")
@@ -119,6 +122,7 @@ def add_model(sub: Parser, default: str | None) -> None:
         default=None,
         help="truncation: below 1 better and more alike pictures (default: the model's own)",
     )
+    sub.add_argument("--label", type=whole, default=None, help="the class, of a conditional generator")
 
 
 def whole(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from .errors import OutputError
 
-__all__ = ["disk_sentence", "ordinary_mode", "writable_folder", "written_whole"]
+__all__ = ["disk_sentence", "ordinary_mode", "sha256", "writable_folder", "written_whole"]
 
 
 def disk_sentence(error: OSError, path: Path) -> str:
@@ -59,3 +60,12 @@ def ordinary_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def sha256(path: Path) -> str:
+    """A file's SHA-256, read piece by piece."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -292,14 +293,22 @@ class Model:
         return unsatisfiable(formula, n, self.probability(formula).probability, self.terms(formula), tried)
 
 
-def load(name: str = "ffhq", device: str = "auto", psi: float | None = None) -> Model:
-    """A model by its name; its weights are downloaded on first use. A smaller psi gives better, more alike pictures."""
+def load(name: str | Path = "ffhq", device: str = "auto", psi: float | None = None, label: int | None = None) -> Model:
+    """A model by its name, or by a checkpoint's path; weights are downloaded, or imported, on first use.
+
+    A smaller psi gives better, more alike pictures. ``label`` fixes the class of a conditional generator, which else is
+    drawn with all the rest.
+    """
     entry = find(name)
     psi = entry.psi if psi is None else psi
     if not 0 < psi <= 1:
         raise ValueRangeError(f"psi must be above 0 and at most 1, not {psi:g}.")
     place = pick_device(device)
-    return Model(entry.load_generator(psi), MlpHeads.load(entry.heads), place, name)
+    if label is not None and not entry.classes:
+        raise ValueRangeError(f"'{entry.name}' has no classes; leave out the label {label}.")
+    generator = entry.load_generator(psi) if label is None else entry.load_generator(psi, label)
+    heads = FunctionHeads([]) if entry.heads is None else MlpHeads.load(entry.heads)
+    return Model(generator, heads, place, entry.name)
 
 
 def pick_device(name: str) -> torch.device:

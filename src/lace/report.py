@@ -42,7 +42,8 @@ def plan_report(plan: Plan) -> dict[str, Any]:
 
 
 def model_report(model: Model) -> dict[str, Any]:
-    return {"model": model.name, "psi": getattr(model.generator, "psi", None), "device": device_name(model)}
+    made = {name: getattr(model.generator, name, None) for name in ("psi", "label")}
+    return {"model": model.name, **made, "device": device_name(model)}
 
 
 def explain_report(sentence: str, explanation: Explanation, model: Model) -> dict[str, Any]:

@@ -24,16 +24,16 @@ LARGEST = 1 << 24
 
 
 def read_card(path: Path) -> dict[str, Any]:
-    """The card of a head file, read without loading a tensor library."""
+    """The card of a file of ours, read without loading a tensor library."""
     try:
         with path.open("rb") as file:
             (size,) = struct.unpack("<Q", file.read(8))
             header = json.loads(file.read(min(size, LARGEST)))
         card = json.loads(header["__metadata__"]["card"])
     except (OSError, struct.error, ValueError, KeyError) as error:
-        raise DataError(f"{path} is not a head file of LACE ({error}).") from error
+        raise DataError(f"{path} is no file of LACE's ({error}).") from error
     if not isinstance(card, dict):
-        raise DataError(f"{path} is not a head file of LACE (its card is no object).")
+        raise DataError(f"{path} is no file of LACE's (its card is no object).")
     return card
 
 

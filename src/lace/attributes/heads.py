@@ -53,7 +53,10 @@ class FunctionHeads(Heads):
         self._readers = pairs
 
     def forward(self, w: Tensor) -> Tensor:
-        return torch.cat([self._read(attribute, fn(w)) for attribute, fn in self._readers], dim=1)
+        # The empty block is all that a model without words has.
+        return torch.cat(
+            [w.new_empty(len(w), 0), *(self._read(attribute, fn(w)) for attribute, fn in self._readers)], 1
+        )
 
     @staticmethod
     def _read(attribute: Attribute, value: Tensor) -> Tensor:

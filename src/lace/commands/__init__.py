@@ -6,6 +6,7 @@ Nothing heavy is imported before a command runs: ``lace --help`` answers at once
 from .bench import bench as bench
 from .edit import edit as edit
 from .explain import explain as explain
+from .import_ import import_ as import_
 from .lists import attributes as attributes
 from .lists import models as models
 from .sample import sample as sample

@@ -41,8 +41,9 @@ def say(args: argparse.Namespace, report: dict[str, Any], lines: Iterable[str]) 
     print(json.dumps(report) if args.json else "\n".join(lines))
 
 
-def schema_of(heads: Path) -> Schema:
-    return Schema.from_json(read_card(heads)["schema"])
+def schema_of(heads: Path | None) -> Schema:
+    """The words of a model by its heads; without heads there are none."""
+    return Schema([]) if heads is None else Schema.from_json(read_card(heads)["schema"])
 
 
 def understood(args: argparse.Namespace) -> None:
@@ -54,11 +55,13 @@ def understood(args: argparse.Namespace) -> None:
     Wish(**wishes(args))
 
 
-def load(name: str, args: argparse.Namespace, psi: float | None = None) -> Model:
-    """The model that a command works with; --psi goes before what a folder remembers."""
+def load(name: str, args: argparse.Namespace, psi: float | None = None, label: int | None = None) -> Model:
+    """The model that a command works with; --psi and --label go before what a folder remembers."""
     from .. import model
 
-    return model.load(name, args.device, args.psi if args.psi is not None else psi)
+    label = args.label if args.label is not None else label
+    chosen = {} if label is None else {"label": label}
+    return model.load(name, args.device, args.psi if args.psi is not None else psi, **chosen)
 
 
 def wishes(args: argparse.Namespace) -> Wishes:

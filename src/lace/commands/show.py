@@ -27,7 +27,7 @@ def show(args: argparse.Namespace) -> None:
     if destination.is_folder:
         destination.write_run(drawing, report)
     faces = [in_words(row["attributes"], model.schema) for row in rows]
-    lines = [f"{place}  {words}" for place, words in zip(args.addresses, faces, strict=True)]
+    lines = [f"{place}  {words}".rstrip() for place, words in zip(args.addresses, faces, strict=True)]
     say(args, report, [*lines, str(destination.path)])
 
 
@@ -38,7 +38,7 @@ def shown(args: argparse.Namespace) -> tuple[Model, Drawing]:
 
     places = [Run.of(text) if "#" in text else Address.parse(text) for text in args.addresses]
     report = next((place[0].report() for place in places if isinstance(place, tuple)), {})
-    model = load(args.model or report.get("model", "ffhq"), args, report.get("psi"))
+    model = load(args.model or report.get("model", "ffhq"), args, report.get("psi"), report.get("label"))
     addresses = [place for place in places if isinstance(place, Address)]
     if len(addresses) == len(places):
         return model, model.at(addresses)

@@ -169,6 +169,10 @@ class _Parser:
         raise self.unknown(name)
 
     def unknown(self, name: Token) -> ConditionError:
+        if not len(self.schema):
+            raise UnknownNameError(
+                "This model has no words yet, so there is nothing to ask for; teach it with lace learn."
+            )
         message = f"No attribute or class is called '{name.text}'{nearest(name.text, self.schema.words())}"
         return UnknownNameError(message).at(self.text, name.place)
 

@@ -15,28 +15,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .base import Generator
+from .mapping import Mapping, StyleGenerator
 
 __all__ = ["MobileStyleGAN"]
 
 STYLE_DIM = 512
+DEPTH = 8
 # Channels of the blocks at 4, 8, 16, ... 512 pixels.
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64)
 SLOPE = 0.2
-
-
-class Mapping(nn.Module):
-    """z -> w."""
-
-    def __init__(self, depth: int = 8) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(STYLE_DIM, STYLE_DIM) for _ in range(depth))
-
-    def forward(self, z: Tensor) -> Tensor:
-        x = z * (z.square().mean(dim=1, keepdim=True) + 1e-8).rsqrt()
-        for layer in self.layers:
-            x = F.leaky_relu(layer(x), SLOPE) * 2**0.5
-        return x
 
 
 def inverse_haar(bands: Tensor) -> Tensor:
@@ -152,41 +139,15 @@ class Synthesis(nn.Module):
         return inverse_haar(0.5 * self.last(x * self.last_style(w[:, -1])))
 
 
-class MobileStyleGAN(Generator):
-    """Faces of 1024x1024 pixels from 512 numbers.
-
-    ``psi`` is the truncation: below 1 it draws w towards its mean, for better and more alike pictures.
-    """
+class MobileStyleGAN(StyleGenerator):
+    """Faces of 1024x1024 pixels from 512 numbers."""
 
     latent_dim = STYLE_DIM
     # A block rises to its size, then convolves twice; the last style colours all that a StyleGAN2 does above.
     style_layers = (0, *(layer for k in range(1, len(CHANNELS)) for layer in (2 * k - 1, 2 * k - 1, 2 * k)), 15)
 
     def __init__(self, psi: float = 0.7, identity: str = "mobilestylegan") -> None:
-        super().__init__()
-        self.mapping = Mapping()
+        super().__init__(STYLE_DIM, psi, identity)
+        self.mapping = Mapping([STYLE_DIM] * (DEPTH + 1))
         self.synthesis = Synthesis()
-        self.register_buffer("w_mean", torch.zeros(STYLE_DIM))
-        self.psi = psi
-        self._weights_identity = identity
         self.requires_grad_(False).eval()
-
-    w_mean: Tensor
-
-    @property
-    def identity(self) -> str:  # type: ignore[override]
-        return f"{self._weights_identity}-psi{self.psi:g}"
-
-    def to_w(self, z: Tensor) -> Tensor:
-        return self.truncate(self.mapping(z.to(self.w_mean.dtype)), self.psi)
-
-    def truncate(self, w: Tensor, psi: float | Tensor) -> Tensor:
-        """w drawn towards its mean; psi is a number, or one for each row as [N, 1]."""
-        return self.w_mean + psi * (w - self.w_mean)
-
-    def to_picture(self, w: Tensor) -> Tensor:
-        w = w.to(self.synthesis.constant.dtype)
-        if w.device.type == "cpu":
-            # One at a time a picture's layers fit the cache and styles fold into kernels.
-            return torch.cat([self.synthesis(one) for one in w.split(1)]).float()
-        return self.synthesis(w).float()

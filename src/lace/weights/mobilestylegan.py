@@ -10,16 +10,19 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .. import rng
+from ..generators.mapping import StyleGenerator
 from ..generators.mobilestylegan import MobileStyleGAN
 from .ir import IR, mapping_state, synthesis_state
 from .packages import RANDOM_FACE, unpack
 from .store import filled
 
-__all__ = ["convert", "load"]
+__all__ = ["convert", "load", "mean_of_w"]
 
 IDENTITY = "ffhq-mobilestylegan-1"
 # w's mean is taken over this many draws of seed 0.
 MEAN_DRAWS = 2**16
+# Numbers of noise at a time.
+CHUNK = 2**21
 
 
 def load(psi: float = 0.7) -> MobileStyleGAN:
@@ -40,10 +43,10 @@ def convert(path: Path) -> None:
 
 
 @torch.inference_mode()
-def mean_of_w(generator: MobileStyleGAN) -> Tensor:
+def mean_of_w(generator: StyleGenerator) -> Tensor:
     """The mean of mapped noise, summed in double precision."""
-    chunks = torch.arange(MEAN_DRAWS).split(2**12)
-    total = torch.zeros(generator.latent_dim, dtype=torch.float64)
+    chunks = torch.arange(MEAN_DRAWS).split(max(1, CHUNK // generator.latent_dim))
+    total = torch.zeros_like(generator.w_mean, dtype=torch.float64)
     for index in tqdm(chunks, desc="Preparing the generator", disable=None, leave=False):
-        total += generator.mapping(rng.normal(0, index, generator.latent_dim)).double().sum(dim=0)
+        total += generator.map(rng.normal(0, index, generator.latent_dim)).double().sum(dim=0)
     return (total / MEAN_DRAWS).float()

