@@ -13,10 +13,11 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from common import SCHEMA
+from lace.attributes import labels
 from lace.attributes.annotators.voices import Answers, classes, number, smile_shift
 from lace.attributes.schema import Continuous, Discrete
 from lace.files import written_whole
@@ -41,13 +42,7 @@ def read_answers(paths: list[Path]) -> Answers:
 
 def read_labels(path: Path) -> tuple[Tensor, Tensor]:
     """Labels [N, columns] in the schema's layout, and the classes the independent judge names [HELD_OUT, words]."""
-    tensors = load_file(path)
-    later = (tensors["classes"].float() / 255).split([a.columns - 1 for a in DISCRETE], dim=1)
-    shares = [torch.cat([1 - share.sum(dim=1, keepdim=True), share], dim=1).clamp_min(0) for share in later]
-    parts = {a.name: share / share.sum(dim=1, keepdim=True) for a, share in zip(DISCRETE, shares, strict=True)}
-    for attribute, values in zip(NUMBERS, tensors["numbers"].float().unbind(dim=1), strict=True):
-        parts[attribute.name] = ((values - attribute.low) / attribute.span)[:, None]
-    return torch.cat([parts[attribute.name] for attribute in SCHEMA], dim=1), tensors["independent"].long()
+    return labels.read_labels(path, SCHEMA)
 
 
 def main() -> None:

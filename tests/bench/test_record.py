@@ -17,7 +17,7 @@ def record(quick: bool) -> Record:
 
 
 def test_the_json_holds_every_digit(tmp_path: Path) -> None:
-    files = list(record(False).write(tmp_path))
+    files = list(record(False).write(tmp_path, ["a.png"]))
     assert [file.name for file in files] == ["speed-cpu.json", "speed-cpu.md"]
     back = json.loads(files[0].read_text())
     assert back["tables"]["times"]["rows"] == [["a | b", 1e-7, 12345.0], ["c", None, 0.25]]
@@ -26,7 +26,7 @@ def test_the_json_holds_every_digit(tmp_path: Path) -> None:
 
 def test_the_table_is_for_people(tmp_path: Path) -> None:
     """Bars inside a cell must not end it; numbers have three digits."""
-    *_, page = record(True).write(tmp_path)
+    *_, page = record(True).write(tmp_path, ["speed-quick-cpu.png"])
     assert page.name == "speed-quick-cpu.md"
     lines = page.read_text().splitlines()
     assert r"| a \| b | 1.0e-07 | 12,345 |" in lines

@@ -12,19 +12,24 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHES", "run"]
 
-BENCHES = ("frontier", "grid", "spaces", "speed")
+BENCHES = ("ffhq-editing", "ffhq-logic", "frontier", "grid", "spaces", "speed", "temperature")
 
 
 def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str], None]) -> Iterator[Path]:
     """Measure, and give the paths of what is written: JSON, table and figure."""
+    from ..sheet import save_picture
     from .figures import panels, save
     from .record import Record, machine
 
     # Before the work: a figure that cannot be drawn is known at once.
     panels(1)
-    bench = import_module(f".{name}", __name__)
-    tables = bench.measure(model, quick, say)
+    bench = import_module(f".{name.replace('-', '_')}", __name__)
+    found = bench.measure(model, quick, say)
     settings = {"quick": quick, "model": model.name, "psi": getattr(model.generator, "psi", None)}
-    record = Record(name, bench.ABOUT, settings, machine(model.device), tables)
-    yield from record.write(folder)
-    yield save(bench.draw(tables), folder / f"{record.slug}.png")
+    record = Record(name, bench.ABOUT, settings, machine(model.device), found.tables)
+    figure, page = folder / f"{record.slug}.png", folder / f"{record.slug}-pictures.jpg"
+    yield from record.write(folder, [figure.name, *([page.name] if found.page else [])])
+    yield save(bench.draw(found.tables), figure)
+    if found.page:
+        save_picture(found.page, page, {})
+        yield page

@@ -15,7 +15,7 @@ from ..model import Model
 from .contest import COLUMNS, Contender, Line, raced, scored
 from .figures import COLORS, panels, tidy
 from .gallery import Asked, Gallery
-from .record import Table
+from .record import Findings, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def contenders(quick: bool) -> list[Contender]:
     return exact + [Contender(name, {"sampler": name}) for name in others]
 
 
-def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, Table]:
+def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """One table of all contenders on all questions."""
     n, own = (24, 96) if quick else (768, 6144)
     say("the model's own pictures")
@@ -55,7 +55,7 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, 
         for contender in contenders(quick):
             say(f"{', '.join(words)}: {contender.name}")
             lines += raced(contender, questions, n, gallery)
-    return {"frontier": Table("Right and near", COLUMNS, lines, f"{n} pictures a row. {NOTE}")}
+    return Findings({"frontier": Table("Right and near", COLUMNS, lines, f"{n} pictures a row. {NOTE}")})
 
 
 def draw(tables: dict[str, Table]) -> Figure:

@@ -14,7 +14,7 @@ from ..samplers.ode import Ode
 from .contest import COLUMNS, Contender, Line, raced, scored
 from .figures import COLORS, panels, tidy
 from .gallery import Asked, Gallery
-from .record import Table
+from .record import Findings, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def exact() -> list[Contender]:
     return [Contender(f"exact {s:g}", {"strictness": s}) for s in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
 
 
-def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, Table]:
+def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A table for each sampler; a quick run takes every twentieth setting."""
     n, own, every = (16, 96, 20) if quick else (256, 4096, 1)
     say("the model's own pictures")
@@ -69,7 +69,7 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, 
             lines += raced(contender, (asked,), n, gallery)
         note = f"{n} pictures a row; names give {SETTINGS[title]}. FD: {FEATURES}."
         tables[title] = Table(title, COLUMNS, lines, note)
-    return tables
+    return Findings(tables)
 
 
 SETTINGS = {

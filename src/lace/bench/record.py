@@ -9,14 +9,17 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..files import written_whole
 from ..report import versions
 
-__all__ = ["Cell", "Record", "Table", "machine"]
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Cell", "Findings", "Record", "Table", "machine"]
 
 Cell = str | int | float | None
 
@@ -42,6 +45,14 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Findings:
+    """What a bench found: tables by name, and a page of the pictures that they are about, if people should see them."""
+
+    tables: dict[str, Table]
+    page: Image | None = None
+
+
+@dataclass(frozen=True)
 class Record:
     """One run of a bench."""
 
@@ -57,20 +68,20 @@ class Record:
         device = str(self.machine["device"]).lower().replace(" ", "-")
         return f"{self.bench}-{'quick-' if self.settings['quick'] else ''}{device}"
 
-    def markdown(self, picture: str) -> str:
+    def markdown(self, pictures: Sequence[str]) -> str:
         where = ", ".join(f"{name} {value}" for name, value in self.machine.items())
         how = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         parts = [
             f"# {self.bench}",
             self.about,
             f"Measured on: {where}. Settings: {how}.",
-            f"![{self.bench}]({picture})",
+            *(f"![{self.bench}]({picture})" for picture in pictures),
         ]
         return "\n\n".join(parts + [table.markdown() for table in self.tables.values()]) + "\n"
 
-    def write(self, folder: Path) -> Iterator[Path]:
-        """The JSON and the Markdown; gives their paths as they are written."""
-        texts = {".json": json.dumps(asdict(self), indent=1) + "\n", ".md": self.markdown(f"{self.slug}.png")}
+    def write(self, folder: Path, pictures: Sequence[str]) -> Iterator[Path]:
+        """The JSON and the Markdown, which shows pictures by name; gives their paths as they are written."""
+        texts = {".json": json.dumps(asdict(self), indent=1) + "\n", ".md": self.markdown(pictures)}
         for suffix, text in texts.items():
             path = folder / f"{self.slug}{suffix}"
             with written_whole(path) as beside:

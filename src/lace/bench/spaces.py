@@ -26,7 +26,7 @@ from ..samplers.ode import Ode
 from .contest import COLUMNS, Contender, Line, raced
 from .figures import COLORS, panels, tidy
 from .gallery import Asked, Gallery, judged
-from .record import Cell, Table
+from .record import Cell, Findings, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,7 +98,7 @@ def on_picture(model: Model, gallery: Gallery) -> Model:
     return Model(generator, words, model.device, "picture", bank_size=1)
 
 
-def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, Table]:
+def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A line for each space; a quick run leaves the picture out, whose every step draws all pictures."""
     n, own, count, epochs = (16, 96, 400, 30) if quick else (256, 4096, 16_384, 50)
     say("the model's own pictures")
@@ -118,7 +118,9 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, 
         rows.append((None, *flown(on_picture(model, gallery), Ode(batch=16), asked, n // 4, gallery)))
     note = f"{n} pictures a row, a quarter of them for the picture itself; {count:,} labelled latents. FD: {FEATURES}."
     columns = ("training s", "space", *COLUMNS)
-    return {"spaces": Table("The paper's flow, by where attributes are read", columns, rows, f"{note} {PAPER}")}
+    return Findings(
+        {"spaces": Table("The paper's flow, by where attributes are read", columns, rows, f"{note} {PAPER}")}
+    )
 
 
 def flown(model: Model, flow: Ode, asked: Asked, n: int, gallery: Gallery) -> tuple[Cell, ...]:

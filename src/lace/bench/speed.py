@@ -22,7 +22,7 @@ from ..report import evidence
 from ..samplers.base import Target
 from ..samplers.ode import Ode
 from .figures import COLORS, panels, tidy
-from .record import Cell, Table
+from .record import Cell, Findings, Table
 from .timing import cost, median_seconds, peak
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Clock:
         return median_seconds(work, self.model.device, self.repeats, self.budget)
 
 
-def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, Table]:
+def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """All tables; ``say`` is told what is being measured."""
     clock = Clock(model, *((3, 1.0) if quick else (25, 20.0)), count(1))
     parts = {"rarity": rarity, "paper": papers, "attributes": by_attributes, "batch": by_batch, "stages": stages}
@@ -80,7 +80,7 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> dict[str, 
     for name, part in parts.items():
         say(name)
         tables[name] = part(clock, quick)
-    return tables
+    return Findings(tables)
 
 
 def rarity(clock: Clock, quick: bool) -> Table:
