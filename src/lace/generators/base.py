@@ -20,10 +20,17 @@ class Generator(nn.Module, abc.ABC):
     """A frozen map from Gaussian noise to pictures.
 
     ``identity`` names everything that decides w (weights, truncation): what is computed from w is cached under it.
+    ``psi`` is the truncation, None where there is no such thing.
     """
 
     latent_dim: int
     identity: str
+    psi: float | None = None
+
+    @property
+    def weights_identity(self) -> str:
+        """``identity`` without the truncation: words learned at one psi are good at every other."""
+        return self.identity
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
         """The noise z at the addresses (seed, index), of shape [len(index), latent_dim]."""
@@ -32,6 +39,10 @@ class Generator(nn.Module, abc.ABC):
     @abc.abstractmethod
     def to_w(self, z: Tensor) -> Tensor:
         """The representation on which attributes are read."""
+
+    def truncated(self, z: Tensor, psi: Tensor) -> Tensor:
+        """w of latents, each truncated by a psi of its own [N]; the same as ``to_w`` where there is no truncation."""
+        return self.to_w(z)
 
     @abc.abstractmethod
     def to_picture(self, w: Tensor) -> Tensor:

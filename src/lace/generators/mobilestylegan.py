@@ -160,6 +160,8 @@ class MobileStyleGAN(Generator):
 
     latent_dim = STYLE_DIM
 
+    psi: float
+
     def __init__(self, psi: float = 0.7, identity: str = "mobilestylegan") -> None:
         super().__init__()
         self.mapping = Mapping()
@@ -175,8 +177,15 @@ class MobileStyleGAN(Generator):
     def identity(self) -> str:  # type: ignore[override]
         return f"{self._weights_identity}-psi{self.psi:g}"
 
+    @property
+    def weights_identity(self) -> str:
+        return self._weights_identity
+
     def to_w(self, z: Tensor) -> Tensor:
         return self.truncate(self.mapping(z.to(self.w_mean.dtype)), self.psi)
+
+    def truncated(self, z: Tensor, psi: Tensor) -> Tensor:
+        return self.truncate(self.mapping(z.to(self.w_mean.dtype)), psi[:, None])
 
     def truncate(self, w: Tensor, psi: float | Tensor) -> Tensor:
         """w drawn towards its mean; psi is a number, or one for each row as [N, 1]."""
