@@ -18,13 +18,13 @@ __all__ = ["CATALOG", "Entry", "find"]
 
 @dataclass(frozen=True)
 class Entry:
-    """A named model: a generator that can be made, and the heads that read it."""
+    """A named model: a generator that can be made, and the heads that came with it, if any did."""
 
     name: str
     about: str
     resolution: int
     psi: float
-    heads: Path
+    heads: Path | None
     licence: str
     load_generator: Callable[[float], Generator]
 

@@ -251,14 +251,29 @@ class Model:
         so that the same call goes on where it was stopped. A word that cannot be read raises
         :class:`lace.UnreadableWord` with the reason.
         """
-        from .learning.teaching import asked, taught_by
+        from .learning.teaching import asked
 
         attribute = asked(name, classes, range, unit, about)
+        return self.teach(attribute, judge, labels=labels, n=n, work=work, restart=restart)
+
+    def teach(
+        self,
+        attribute: Attribute,
+        judge: Callable[[Any], Any] | Judge | str | None = None,
+        *,
+        labels: Path | str | None = None,
+        n: int = 2000,
+        work: Path | str | None = None,
+        restart: bool = False,
+    ) -> Report:
+        """:meth:`learn`, for a word that is described as an attribute."""
+        from .learning.teaching import taught_by
+
         check_new(attribute, self.schema)
-        folder = Path(work) if work is not None else self.shelf and self.shelf / name
+        folder = Path(work) if work is not None else self.shelf and self.shelf / attribute.name
         report = taught_by(self, attribute, judge, labels, n, folder, restart)
         if self.shelf is not None:
-            report.save(self.shelf / f"{name}.safetensors")
+            report.save(self.shelf / f"{attribute.name}.safetensors")
         self._know(JoinedHeads([self.heads, report.heads]))
         return report
 

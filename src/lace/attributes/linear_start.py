@@ -2,6 +2,7 @@
 
     B = argmin_B sum_i v_i |y_i - m - B x_i|^2 + lambda |B|^2,   x standardised, lambda = 0.6 a dimension
 
+For a class the line is that of a linear discriminant: with the mean m_c its share, its logit is log m_c + B_c x / m_c.
 A leaky ReLU of slope s passes a number on unharmed when it comes as a pair: leaky(u) - leaky(-u) = (1 + s) u. So two
 units of each layer carry B x through the network, and the others start at random to learn what is left.
 """
@@ -17,8 +18,8 @@ from .schema import Discrete
 __all__ = ["start_from_ridge"]
 
 RIDGE = 0.6
-# A class probability of 1 begins as a logit of this above the mean's.
-SLOPE_OF_LOGITS = 6.0
+# No class is taken to be rarer than this, or its few pictures would decide everything.
+RAREST = 0.005
 
 
 @torch.no_grad()
@@ -29,8 +30,9 @@ def start_from_ridge(heads: MlpHeads, x: Tensor, labels: Tensor, weights: Tensor
     for attribute in heads.schema:
         if isinstance(attribute, Discrete):
             own = heads.schema.slice(attribute.name)
-            slopes[:, own] *= SLOPE_OF_LOGITS
-            means[own] = SLOPE_OF_LOGITS * (means[own] - 1 / attribute.columns)
+            share = means[own].clamp_min(RAREST)
+            slopes[:, own] /= share
+            means[own] = share.log()
     _carry(heads, slopes, means)
 
 

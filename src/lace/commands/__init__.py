@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: ``lace --help`` answers at once
 
 from .bench import bench as bench
 from .explain import explain as explain
+from .learn import learn as learn
 from .lists import attributes as attributes
 from .lists import models as models
 from .sample import sample as sample

@@ -7,11 +7,11 @@ import contextlib
 import json
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attributes.card import read_card
 from ..attributes.schema import Schema
+from ..attributes.words import files_of
 from ..catalog import find
 from ..conditions.language import parse
 from ..samplers.strictness import Strictness
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Stopwatch",
+    "cards_of",
     "chosen",
     "duration",
     "in_words",
@@ -41,13 +42,19 @@ def say(args: argparse.Namespace, report: dict[str, Any], lines: Iterable[str]) 
     print(json.dumps(report) if args.json else "\n".join(lines))
 
 
-def schema_of(heads: Path) -> Schema:
-    return Schema.from_json(read_card(heads)["schema"])
+def cards_of(model: str) -> list[dict[str, Any]]:
+    """The cards of a model's heads: those that ship first, then those of words that it was taught."""
+    return [read_card(path) for path in files_of(find(model).heads, model)]
+
+
+def schema_of(model: str) -> Schema:
+    """The words of a model."""
+    return Schema(attribute for card in cards_of(model) for attribute in Schema.from_json(card["schema"]))
 
 
 def understood(args: argparse.Namespace) -> None:
     """Refuse what cannot be drawn before anything is downloaded or loaded for it."""
-    parse(args.sentence, schema_of(find(args.model).heads))
+    parse(args.sentence, schema_of(args.model))
     Strictness.of(args.strictness)
 
 

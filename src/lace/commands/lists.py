@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
+from ..attributes import words
 from ..attributes.card import read_card
 from ..attributes.schema import Attribute, Continuous
 from ..catalog import CATALOG, find
-from .common import say, schema_of
+from .common import cards_of, say, schema_of
 
 __all__ = ["attributes", "models"]
 
@@ -16,22 +18,55 @@ def models(args: argparse.Namespace) -> None:
     """List the models."""
     rows, lines = [], []
     for entry in CATALOG.values():
-        words = [attribute.name for attribute in schema_of(entry.heads)]
+        known = [attribute.name for attribute in schema_of(entry.name)]
         facts = {"name": entry.name, "about": entry.about, "resolution": entry.resolution, "psi": entry.psi}
-        rows.append({**facts, "licence": entry.licence, "attributes": words})
+        rows.append({**facts, "licence": entry.licence, "attributes": known})
         lines += [f"{entry.name:8s}{entry.about}, {entry.resolution}x{entry.resolution}"]
-        lines += [f"{'':8s}{len(words)} attributes: {', '.join(words)}", f"{'':8s}{entry.licence}"]
+        lines += [f"{'':8s}{len(known)} attributes: {', '.join(known)}", f"{'':8s}{entry.licence}"]
     say(args, {"models": rows}, lines)
 
 
 def attributes(args: argparse.Namespace) -> None:
-    """List the words of a model, and how well its heads know each."""
-    heads = find(args.model).heads
-    card, schema = read_card(heads), schema_of(heads)
-    measured = card["measured"]
-    rows = [{**row, "measured": measured[row["name"]]} for row in card["schema"]]
-    lines = [f"{a.name:15s}{values_of(a):40s}{quality(a, measured[a.name]):22s}{a.about}" for a in schema]
+    """List the words of a model and how well each is read; take in or forget a taught one."""
+    if args.add is not None:
+        return add(args)
+    if args.remove is not None:
+        return remove(args)
+    cards, schema = cards_of(args.model), schema_of(args.model)
+    measured = {name: row for card in cards for name, row in card["measured"].items()}
+    taught_by = {card["schema"][0]["name"]: card["judge"] for card in cards if "judge" in card}
+    rows = [{**row, "measured": measured[row["name"]]} for card in cards for row in card["schema"]]
+    for row in rows:
+        row |= {"taught_by": taught_by[row["name"]]} if row["name"] in taught_by else {}
+    lines = [f"{a.name:15s}{values_of(a):40s}{quality(a, measured[a.name]):22s}{about(a, taught_by)}" for a in schema]
     say(args, {"model": args.model, "attributes": rows}, [f"{'word':15s}{'values':40s}{'heads are':22s}about", *lines])
+
+
+def add(args: argparse.Namespace) -> None:
+    """Take in a word that somebody gave."""
+    attribute = words.add(args.add, args.model, weights_of(args.model), schema_of(args.model))
+    say(args, {"model": args.model, "added": attribute.name}, [f"'{attribute.name}' is a word of {args.model} now."])
+
+
+def remove(args: argparse.Namespace) -> None:
+    """Forget a taught word."""
+    words.remove(args.remove, args.model, [attribute.name for attribute in schema_of(args.model)])
+    say(args, {"model": args.model, "removed": args.remove}, [f"'{args.remove}' is no word of {args.model} any more."])
+
+
+def weights_of(model: str) -> str:
+    """What words of a model were made for, from a card where there is one."""
+    entry = find(model)
+    if entry.heads is not None:
+        return str(read_card(entry.heads)["model"])
+    return entry.load_generator(entry.psi).weights_identity
+
+
+def about(attribute: Attribute, taught_by: dict[str, Any]) -> str:
+    """What a word means; of a taught one also who said so."""
+    if attribute.name not in taught_by:
+        return attribute.about
+    return f"{attribute.about} (taught by {taught_by[attribute.name]['name']})".strip()
 
 
 def values_of(attribute: Attribute) -> str:

@@ -21,7 +21,7 @@ from ...attributes.schema import Attribute, Continuous, nearest
 from ...errors import DataError, MissingExtraError, WeightsError
 from .base import Judge, Pictures
 
-__all__ = ["CLIP", "THRESHOLD", "ClipJudge", "read_prompts"]
+__all__ = ["CLIP", "THRESHOLD", "ClipJudge", "prompts_of", "read_prompts"]
 
 # The paper's: ViT-B/16.
 CLIP = "openai/clip-vit-base-patch16"
@@ -46,6 +46,17 @@ def read_prompts(source: str, word: str) -> Prompts:
         known = nearest(word, words) if isinstance(words, dict) and words else "."
         raise DataError(f"The prompts {source} have no word '{word}'{known}")
     return checked_prompts(words[word])
+
+
+def prompts_of(attribute: Attribute, texts: list[str], against: list[str] | None) -> Prompts:
+    """Prompts from --text and --against, or from templates in which {} stands for a class."""
+    if isinstance(attribute, Continuous):
+        raise DataError("CLIP tells classes apart, not numbers; leave out --range.")
+    if attribute.is_yes_no:
+        return {"no": against or [], "yes": texts}
+    if against or not all("{}" in text for text in texts):
+        raise DataError('For several classes write {} where the class stands, as in --text "a cat with {} hair".')
+    return {name: [text.replace("{}", name.replace("_", " ")) for text in texts] for name in attribute.classes}
 
 
 def checked_prompts(prompts: Any) -> Prompts:
