@@ -97,7 +97,9 @@ class Reporter:
         save: Callable[[Path, dict[str, Any]], None],
     ) -> None:
         self.args, self.look, self.save = args, look, save
-        self.heads = MlpHeads.load(find("ffhq").heads).to(args.device)
+        shipped = find("ffhq").heads
+        assert shipped is not None
+        self.heads = MlpHeads.load(shipped).to(args.device)
         self.start = self.last = time.time()
         self.steps, self.loss = 0, 0.0
 

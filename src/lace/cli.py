@@ -120,7 +120,9 @@ def add_learn(sub: Parser) -> None:
     sub.add_argument("--unit", default="", help="what the number counts, such as years")
     sub.add_argument("--about", default="", help="a few words for lace attributes")
     sub.add_argument("-n", type=positive, default=2000, help="how many pictures are drawn and labelled")
-    sub.add_argument("--work", type=Path, metavar="DIR", default=None, help="where labels are kept (default: the cache)")
+    sub.add_argument(
+        "--work", type=Path, metavar="DIR", default=None, help="where labels are kept (default: the cache)"
+    )
     sub.add_argument("--restart", action="store_true", help="throw away labels that are there, and begin again")
     sub.add_argument("--out", type=Path, metavar="FILE", default=None, help="write the word to this file too")
     sub.add_argument("--export-pictures", type=Path, metavar="DIR", default=None, help=EXPORT)

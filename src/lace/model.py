@@ -85,8 +85,8 @@ class Model:
     """Draw from a generator what sentences ask for.
 
     ``attributes`` are heads, or a list of (attribute, callable of w) pairs: a callable gives class logits [N, C] for a
-    :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`. ``shelf`` is the folder where
-    words that it is taught are kept, with their labels; without one they live as long as the model.
+    :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`. ``shelf`` is the folder
+    where words that it is taught are kept, with their labels; without one they live as long as the model.
     """
 
     def __init__(
@@ -246,9 +246,9 @@ class Model:
         """Teach the model a word; from then on it stands in sentences.
 
         ``judge`` takes pictures, uint8 [N, H, W, 3], and gives an answer for each: yes or no, a probability, one of
-        ``classes``, or a number in ``range``; None where it cannot say. FILE.py:FUNCTION names one. ``labels`` is a file
-        (CSV or Parquet: address, label) in its place. n pictures are drawn for a judge; what it says is kept in ``work``,
-        so that the same call goes on where it was stopped. A word that cannot be read raises
+        ``classes``, or a number in ``range``; None where it cannot say. FILE.py:FUNCTION names one. ``labels`` is a
+        file (CSV or Parquet: address, label) in its place. n pictures are drawn for a judge; what it says is kept in
+        ``work``, so that the same call goes on where it was stopped. A word that cannot be read raises
         :class:`lace.UnreadableWord` with the reason.
         """
         from .learning.teaching import asked

@@ -5,8 +5,8 @@
 
 Labels are one matrix [N, columns] in the schema's layout: class probabilities, or a scaled number; NaN where unknown.
 A row counts as often as its weight says, once where there are no weights. Every network of a head file sees the same
-batches from its own start. Afterwards, on latents held out: a temperature for each discrete attribute (the likelihood of
-its labels) and the residual sigma of each continuous one.
+batches from its own start. Afterwards, on latents held out: a temperature for each discrete attribute (the likelihood
+of its labels) and the residual sigma of each continuous one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ SOURCES = ("judge", "onnx", "labels", "text", "prompts", "examples")
 def learn(args: argparse.Namespace) -> None:
     """Teach a model a new word."""
     if args.export_pictures is not None:
-        return export(args)
+        export(args)
+        return
     source = chosen_source(args)
     attribute = wanted(args, source)
     from ..attributes.words import check_new, shelf_of
@@ -95,9 +96,7 @@ def judge_of(source: str, args: argparse.Namespace, attribute: Attribute) -> Jud
     from ..model import pick_device
 
     prompts = (
-        read_prompts(args.prompts, args.name)
-        if source == "prompts"
-        else prompts_of(attribute, args.text, args.against)
+        read_prompts(args.prompts, args.name) if source == "prompts" else prompts_of(attribute, args.text, args.against)
     )
     return ClipJudge(attribute, prompts, args.clip, args.threshold, pick_device(args.device))
 

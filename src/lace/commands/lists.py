@@ -29,9 +29,15 @@ def models(args: argparse.Namespace) -> None:
 def attributes(args: argparse.Namespace) -> None:
     """List the words of a model and how well each is read; take in or forget a taught one."""
     if args.add is not None:
-        return add(args)
-    if args.remove is not None:
-        return remove(args)
+        add(args)
+    elif args.remove is not None:
+        remove(args)
+    else:
+        show(args)
+
+
+def show(args: argparse.Namespace) -> None:
+    """The words, with what is known of each."""
     cards, schema = cards_of(args.model), schema_of(args.model)
     measured = {name: row for card in cards for name, row in card["measured"].items()}
     taught_by = {card["schema"][0]["name"]: card["judge"] for card in cards if "judge" in card}

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from ..attributes.schema import Attribute, Continuous, Discrete
 from .answers import rows_of
-from .draws import SEED, latents, truncation
+from .draws import latents, truncation
 from .journal import Journal, Kept
 from .judges.base import Judge
 from .lesson import Labelled, quick_heads, shares
@@ -111,7 +111,9 @@ class Labelling:
         share, seen = shares(self.attribute, data)
         if not is_rare(self.attribute, share, seen):
             return None
-        halves = [Labelled(data.w[rows], data.labels[rows], data.weights[rows]).known() for rows in (fold == 1, fold == 0)]
+        halves = [
+            Labelled(data.w[rows], data.labels[rows], data.weights[rows]).known() for rows in (fold == 1, fold == 0)
+        ]
         even, odd = (quick_heads(self.attribute, half) for half in halves)
         return Chooser((even, odd), share.clamp_min(1 / (2 * len(kept.index))))
 

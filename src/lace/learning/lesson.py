@@ -1,4 +1,4 @@
-"""One lesson: labels become a head that is trained, calibrated, measured, and refused if it reads no better than chance.
+"""One lesson: labels become a head that is trained, calibrated, measured, and refused if it is no better than chance.
 
 Of ten labelled draws seven train, one calibrates and two measure; every draw counts by its weight. The test on what was
 held out:
@@ -11,7 +11,9 @@ The low end of its 95 % interval must lie above 0.55 (chance is 0.5), or above 0
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +58,17 @@ class Lesson:
     figures: dict[str, Any]
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Matrices so small gain little from a second core, and lose minutes where other processes want it too."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def settings(n: int) -> Settings:
     """Smaller batches for fewer rows, and steps enough for many."""
     return Settings(epochs=20, batch=min(max(n // 10, 32), 512 if n > 10_000 else 128), lr=5e-4, weight_decay=0.1)
@@ -72,8 +85,10 @@ def untrained(attribute: Attribute, data: Labelled, rows: Tensor, members: int) 
 def quick_heads(attribute: Attribute, data: Labelled) -> MlpHeads:
     """One network, uncalibrated: good enough to say where to look next."""
     rows = torch.arange(len(data.w), device=data.w.device)
-    heads, brief = untrained(attribute, data, rows, 1), replace(settings(len(rows)), epochs=10)
-    teach(heads, data.w, data.labels, Split(rows, rows, rows), brief, data.weights)
+    brief = replace(settings(len(rows)), epochs=10)
+    with one_thread():
+        heads = untrained(attribute, data, rows, 1)
+        teach(heads, data.w, data.labels, Split(rows, rows, rows), brief, data.weights)
     return heads
 
 
@@ -88,9 +103,10 @@ def learn_from(attribute: Attribute, data: Labelled) -> Lesson:
     data = data.known()
     check_labels(attribute, data)
     rows = split(len(data.w), data.w.device)
-    heads = untrained(attribute, data, rows.train, MEMBERS)
     chosen = settings(len(rows.train))
-    measured = teach(heads, data.w, data.labels, rows, chosen, data.weights)[attribute.name]
+    with one_thread():
+        heads = untrained(attribute, data, rows.train, MEMBERS)
+        measured = teach(heads, data.w, data.labels, rows, chosen, data.weights)[attribute.name]
     test = tested(attribute, heads, data, rows.measure)
     if test["low"] <= test["bar"]:
         raise UnreadableWord(refusal(attribute, test, len(rows.measure)))

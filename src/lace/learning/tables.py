@@ -57,7 +57,7 @@ def read_table(path: Path, attribute: Attribute) -> Table:
         if needed not in columns:
             raise DataError(f"{path} has no column '{needed}'; it has {', '.join(columns) or 'none'}.")
     wrong: list[str] = []
-    found: dict[tuple[Address, float], list[list[float]]] = {}
+    found: dict[tuple[Address, float | None], list[list[float]]] = {}
     psis = columns.get("psi", [None] * len(columns["address"]))
     for k, (address, label, psi) in enumerate(zip(columns["address"], columns["label"], psis, strict=True)):
         try:
@@ -72,7 +72,7 @@ def read_table(path: Path, attribute: Attribute) -> Table:
     if not found:
         raise DataError(f"{path} has no labels yet; fill in the column 'label'.")
     rows = np.array([np.mean(same, axis=0) for same in found.values()])
-    psi = torch.tensor([psi for _, psi in found], dtype=torch.float32)
+    psi = torch.tensor([float("nan") if psi is None else psi for _, psi in found], dtype=torch.float32)
     return Table([address for address, _ in found], psi, rows, _agreement(attribute, list(found.values())))
 
 
@@ -86,15 +86,14 @@ def _agreement(attribute: Attribute, answers: Sequence[list[list[float]]]) -> fl
     return float(np.mean([np.argmax(a) == np.argmax(b) for a, b in pairs]))
 
 
-def _psi(value: Any) -> float:
-    if value is None or str(value).strip() == "":
-        return float("nan")
+def _psi(value: Any) -> float | None:
+    if value is None or str(value).strip().lower() in ("", "nan"):
+        return None
     try:
         psi = float(value)
     except (TypeError, ValueError):
         psi = -1.0
-    # NaN is how Parquet says that there is none.
-    if not (0 < psi <= 1 or np.isnan(psi)):
+    if not 0 < psi <= 1:
         raise DataError(f"'{value}' is no psi; it is above 0 and at most 1.")
     return psi
 

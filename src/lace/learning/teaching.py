@@ -153,7 +153,9 @@ def _decides(attribute: Attribute) -> list[Any]:
 
 def _how_well(attribute: Attribute, card: dict[str, Any]) -> Iterator[str]:
     measured, test = card["measured"][attribute.name], card["test"]
-    asked = f"{test['figure']} {test['value']:.3f} ({test['low']:.3f} to {test['high']:.3f}; guessing {test['chance']:g})"
+    asked = (
+        f"{test['figure']} {test['value']:.3f} ({test['low']:.3f} to {test['high']:.3f}; guessing {test['chance']:g})"
+    )
     missing = f", {card['missing']:,} without an answer" if card["missing"] else ""
     yield f"{attribute.name}: {card['labels']:,} labels by {card['judge']['name']}{missing}"
     if isinstance(attribute, Continuous):
@@ -161,8 +163,8 @@ def _how_well(attribute: Attribute, card: dict[str, Any]) -> Iterator[str]:
         yield f"held out: within {measured['mae']:.3g}{unit} on average, sigma {measured['sigma']:.3g}{unit}, {asked}"
         return
     yield (
-        f"held out: right in {100 * measured['accuracy']:.1f} % (always the commonest: {100 * measured['commonest']:.1f} %), "
-        f"{asked}, calibration error {100 * measured['ece']:.1f} %"
+        f"held out: right in {100 * measured['accuracy']:.1f} % (always the commonest: "
+        f"{100 * measured['commonest']:.1f} %), {asked}, calibration error {100 * measured['ece']:.1f} %"
     )
 
 
@@ -193,6 +195,6 @@ def _noise(card: dict[str, Any]) -> Iterator[str]:
         yield f"the probe is right in {100 * card['accuracy_on_examples']:.1f} % of examples that it did not see"
     if "domain_gap" in card:
         yield (
-            f"domain gap: examples and generated pictures are told apart with AUC {card['domain_gap']:.3f} (0.5: alike; 1: "
-            "another kind of picture, so look whether its answers are right)"
+            f"domain gap: examples and generated pictures are told apart with AUC {card['domain_gap']:.3f} (0.5: alike; "
+            "1: another kind of picture, so look whether its answers are right)"
         )

@@ -39,7 +39,9 @@ def read_prompts(source: str, word: str) -> Prompts:
     try:
         words = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"No prompts are called '{source}', and no such file is there{nearest(source, presets)}") from None
+        raise DataError(
+            f"No prompts are called '{source}', and no such file is there{nearest(source, presets)}"
+        ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"The prompts {source} cannot be read ({error}).") from error
     if not isinstance(words, dict) or word not in words:
@@ -138,6 +140,6 @@ def load_clip(weights: str) -> tuple[Any, Any]:
         return model.float().requires_grad_(False).eval(), AutoTokenizer.from_pretrained(weights)
     except Exception as error:
         raise WeightsError(
-            f"The CLIP weights '{weights}' could not be had ({str(error).splitlines()[0].rstrip('.')}). Check the network, "
-            "or give a folder that holds them: --clip DIR."
+            f"The CLIP weights '{weights}' could not be had ({str(error).splitlines()[0].rstrip('.')}). Check the "
+            "network, or give a folder that holds them: --clip DIR."
         ) from error

@@ -77,7 +77,7 @@ def fitted(x: Tensor, classes: Tensor, count: int, penalty: float) -> Tensor:
         return error
 
     with torch.enable_grad():
-        optimiser.step(closure)  # type: ignore[no-untyped-call]
+        optimiser.step(closure)
     return slopes.detach()
 
 
@@ -101,14 +101,19 @@ class ExamplesJudge(Judge):
         if isinstance(attribute, Continuous):
             raise DataError("Folders of examples tell classes apart, not numbers; leave out --range.")
         if len(folders) != attribute.columns:
-            raise DataError(f"Give {attribute.columns} folders of examples, in the order {order_of(attribute.classes)}.")
+            raise DataError(
+                f"Give {attribute.columns} folders of examples, in the order {order_of(attribute.classes)}."
+            )
         # A yes/no word's classes are no and yes; people name the folder of yes first.
         ordered = folders[::-1] if attribute.is_yes_no else folders
         files = [pictures_in(folder) for folder in ordered]
         self._features = backbone or Backbone()
         everything = [path for group in files for path in group]
         self._own = torch.cat(
-            [self._features(opened(path)) for path in tqdm(everything, desc="Reading examples", disable=None, leave=False)]
+            [
+                self._features(opened(path))
+                for path in tqdm(everything, desc="Reading examples", disable=None, leave=False)
+            ]
         )
         self._classes = torch.cat([torch.full((len(group),), k) for k, group in enumerate(files)])
         self._probe = Probe(self._own, self._classes, attribute.columns)
@@ -150,7 +155,9 @@ def pictures_in(folder: Path) -> list[Path]:
         raise DataError(f"{folder} is no folder of examples.")
     found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
     if len(found) < FEWEST:
-        raise DataError(f"{folder} holds {len(found)} pictures; {FEWEST} examples of a class are the fewest to learn from.")
+        raise DataError(
+            f"{folder} holds {len(found)} pictures; {FEWEST} examples of a class are the fewest to learn from."
+        )
     return found
 
 

@@ -77,7 +77,9 @@ def checked_card(card: Any, attribute: Attribute) -> dict[str, Any]:
     if full["values"] is not None and (_length(full["values"]) or -1) < 1:
         raise DataError("'values' in the card are numbers, one for each output.")
     order = full["classes"]
-    if order is not None and (isinstance(attribute, Continuous) or set(map(str, _listed(order))) != set(attribute.classes)):
+    if order is not None and (
+        isinstance(attribute, Continuous) or set(map(str, _listed(order))) != set(attribute.classes)
+    ):
         wanted = "no classes, as the word is a number" if isinstance(attribute, Continuous) else attribute.classes
         raise DataError(f"'classes' in the card must be {wanted} in the order of the network's outputs, not {order}.")
     return full
@@ -155,13 +157,18 @@ class OnnxJudge(Judge):
             said = [np.asarray(self._session.run([self._output], {self._input.name: batch})[0]) for batch in batches]
         except Exception as error:
             raise DataError(f"The ONNX judge failed ({str(error).splitlines()[0]}); check its card.") from error
-        return self._read(np.concatenate([one.reshape(len(batch), -1) for one, batch in zip(said, batches, strict=True)]))
+        return self._read(
+            np.concatenate([one.reshape(len(batch), -1) for one, batch in zip(said, batches, strict=True)])
+        )
 
     def _shown(self, pictures: Pictures) -> Array:
         """Pictures as the network wants them."""
         card, (height, width) = self._card, pictures.shape[1:3]
         left, top, right, bottom = card["crop"]
-        rows, columns = slice(round(top * height), round(bottom * height)), slice(round(left * width), round(right * width))
+        rows, columns = (
+            slice(round(top * height), round(bottom * height)),
+            slice(round(left * width), round(right * width)),
+        )
         x = resized(pictures[:, rows, columns], *self._size).permute(0, 2, 3, 1).numpy()
         low, high = card["range"]
         x = x[..., ::-1] if card["colours"] == "BGR" else x
