@@ -108,7 +108,9 @@ def main() -> None:
         "measured": report,
     }
     args.out.mkdir(parents=True, exist_ok=True)
-    heads.cpu().signed().save(args.out / "heads.safetensors", {**card, "measured": report[args.kinds[-1]]["attributes"]})
+    heads.cpu().signed().save(
+        args.out / "heads.safetensors", {**card, "measured": report[args.kinds[-1]]["attributes"]}
+    )
     for name, text in (("card.json", json.dumps(card, indent=1)), ("MODEL_CARD.md", model_card(card, SCHEMA))):
         with written_whole(args.out / name) as beside:
             beside.write_text(text + "\n")

@@ -75,7 +75,9 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path, text: str, words: st
 
 @given(content=st.one_of(st.binary(max_size=200), st.text(max_size=100).map(lambda t: f"address,label\n{t}".encode())))
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_any_file_is_a_table_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, suffix: str, content: bytes) -> None:
+def test_any_file_is_a_table_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, content: bytes
+) -> None:
     path = tmp_path_factory.mktemp("table") / f"l{suffix}"
     path.write_bytes(content)
     try:

@@ -165,6 +165,6 @@ def opened(path: Path) -> Pictures:
     """One picture as an array [1, H, W, 3]."""
     try:
         with Image.open(path) as picture:
-            return np.asarray(picture.convert("RGB"))[None]
+            return np.array(picture.convert("RGB"))[None]
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise DataError(f"{path} cannot be read as a picture ({error}).") from error

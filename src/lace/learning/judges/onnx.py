@@ -46,57 +46,72 @@ DEFAULTS: dict[str, Any] = {
     "values": None,
 }
 CHOICES = {"layout": (None, "NCHW", "NHWC"), "colours": ("RGB", "BGR"), "apply": ("none", "sigmoid", "softmax")}
-# How many numbers each line has; None where a single number will do as well.
-LENGTHS = {"size": (2,), "range": (2,), "crop": (4,), "mean": (None, 1, 3), "std": (None, 1, 3)}
+# How many numbers each line may have; 0 is a number by itself.
+LENGTHS = {
+    "size": (2,),
+    "range": (2,),
+    "crop": (4,),
+    "mean": (0, 1, 3),
+    "std": (0, 1, 3),
+    "scale": (0,),
+    "offset": (0,),
+}
 
 
 def checked_card(card: Any, attribute: Attribute) -> dict[str, Any]:
     """A card with every line, or a sentence about the line that is wrong."""
     if not isinstance(card, dict):
-        raise DataError("The card of an ONNX judge is one JSON object; see lace learn --help.")
+        raise DataError('The card of an ONNX judge is one JSON object, such as {"size": [224, 224]}.')
     card = {("colours" if key == "colors" else key): value for key, value in card.items()}
     unknown = set(card) - set(DEFAULTS)
     if unknown:
         raise DataError(f"The card has '{min(unknown)}', which means nothing; it may have {', '.join(DEFAULTS)}.")
     full = {**DEFAULTS, **card}
-    if isinstance(full["size"], int):
+    if _length(full["size"]) == 0:
         full["size"] = [full["size"]] * 2
-    for key, allowed in CHOICES.items():
-        if full[key] not in allowed:
-            raise DataError(f"'{key}' in the card is {', '.join(str(one) for one in allowed if one)}, not {full[key]}.")
-    for key, lengths in LENGTHS.items():
-        if full[key] is not None and _length(full[key]) not in lengths:
-            raise DataError(f"'{key}' in the card needs {lengths[-1]} numbers, not {full[key]}.")
-    left, top, right, bottom = full["crop"]
-    if not (0 <= left < right <= 1 and 0 <= top < bottom <= 1):
-        raise DataError("'crop' in the card is left, top, right, bottom, as fractions of the picture from 0 to 1.")
-    if not np.all(np.asarray(full["std"], dtype=float)):
-        raise DataError("'std' in the card divides: it cannot be 0.")
-    if any(_length(full[key]) is not None for key in ("scale", "offset")):
-        raise DataError("'scale' and 'offset' in the card are one number each.")
-    if full["values"] is not None and (_length(full["values"]) or -1) < 1:
-        raise DataError("'values' in the card are numbers, one for each output.")
-    order = full["classes"]
-    if order is not None and (
-        isinstance(attribute, Continuous) or set(map(str, _listed(order))) != set(attribute.classes)
-    ):
-        wanted = "no classes, as the word is a number" if isinstance(attribute, Continuous) else attribute.classes
-        raise DataError(f"'classes' in the card must be {wanted} in the order of the network's outputs, not {order}.")
+    _check_words(full)
+    _check_numbers(full)
+    _check_classes(full["classes"], attribute)
     return full
 
 
-def _length(value: Any) -> int | None:
-    """How many numbers; None for a single one, -1 for anything else."""
-    if isinstance(value, bool):
-        return -1
-    if isinstance(value, int | float):
-        return None if np.isfinite(value) else -1
-    numbers = isinstance(value, list) and all(_length(one) is None for one in value)
-    return len(value) if numbers else -1
+def _check_words(card: dict[str, Any]) -> None:
+    for key, allowed in CHOICES.items():
+        if card[key] not in allowed:
+            listed = ", ".join(str(one) for one in allowed if one)
+            raise DataError(f"'{key}' in the card is one of {listed}, not {card[key]}.")
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) and len(value) == len(set(map(str, value))) else []
+def _check_numbers(card: dict[str, Any]) -> None:
+    for key, lengths in LENGTHS.items():
+        if not (card[key] is None and DEFAULTS[key] is None) and _length(card[key]) not in lengths:
+            raise DataError(f"'{key}' in the card needs {lengths[-1] or 1} numbers, not {card[key]}.")
+    left, top, right, bottom = card["crop"]
+    if not (0 <= left < right <= 1 and 0 <= top < bottom <= 1):
+        raise DataError("'crop' in the card is left, top, right, bottom, as fractions of the picture from 0 to 1.")
+    if not np.all(np.asarray(card["std"], dtype=float)):
+        raise DataError("'std' in the card divides: it cannot be 0.")
+    if card["size"] is not None and not all(isinstance(side, int) and side > 0 for side in card["size"]):
+        raise DataError(f"'size' in the card is a height and a width in pixels, not {card['size']}.")
+    if card["values"] is not None and _length(card["values"]) < 1:
+        raise DataError("'values' in the card are numbers, one for each output.")
+
+
+def _check_classes(order: Any, attribute: Attribute) -> None:
+    if order is None:
+        return
+    if isinstance(attribute, Continuous):
+        raise DataError("'classes' in the card are for words with classes; this one is a number.")
+    if not isinstance(order, list) or sorted(map(str, order)) != sorted(attribute.classes):
+        listed = ", ".join(attribute.classes)
+        raise DataError(f"'classes' in the card are {listed}, in the order of the network's outputs, not {order}.")
+
+
+def _length(value: Any) -> int:
+    """How many numbers a list has; 0 for a number by itself, -1 for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 0 if np.isfinite(float(value)) else -1
+    return len(value) if isinstance(value, list) and all(_length(one) == 0 for one in value) else -1
 
 
 def read_card(path: Path | None) -> Any:
