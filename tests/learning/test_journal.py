@@ -84,7 +84,7 @@ def test_labels_of_two_judges_never_mix(tmp_path: Path) -> None:
     assert kept.index.tolist() == [0, 1, 2]
     assert np.array_equal(kept.rows, [[0, 1], [1, 0], [np.nan, np.nan]], equal_nan=True)
     other = {"word": ["bright"], "judge": {"name": "b"}}
-    with pytest.raises(DataError, match="another judge.*--restart"), Journal.opened(tmp_path, WORD, 1, other):
+    with pytest.raises(DataError, match=r"another judge.*--restart"), Journal.opened(tmp_path, WORD, 1, other):
         pass
     with Journal.opened(tmp_path, WORD, 1, other, restart=True) as journal:
         assert len(journal.read().index) == 0

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-
 from lace.attributes.schema import Continuous, Discrete, Schema
 from lace.errors import DataError, LaceError, WeightsError
 from lace.learning.judges.clip import ClipJudge, load_clip, prompts_of, read_prompts
@@ -253,7 +252,7 @@ def test_prompts() -> None:
     ):
         with pytest.raises(DataError, match=words):
             read_prompts(*arguments)
-    with pytest.raises(DataError, match="{}"):
+    with pytest.raises(DataError, match=r"{}"):
         prompts_of(KIND, ["a cat"], None)
 
 

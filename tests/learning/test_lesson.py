@@ -43,7 +43,7 @@ def test_hard_answers_drawn_from_a_probability_teach_it_too() -> None:
 
 
 def test_weights_undo_a_choice() -> None:
-    """Draws with z0 > 1 are taken always, others one time in ten; counted by 1 / chance, P(yes) is that of all draws."""
+    """Draws with z0 > 1 are taken always, others once in ten times; by 1 / chance, P(yes) is that of all draws."""
     w = noise(20_000, 8)
     chance = torch.where(w[:, 0] > 1, 1.0, 0.1)
     kept = torch.rand(len(w), generator=torch.Generator().manual_seed(3)) < chance

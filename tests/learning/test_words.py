@@ -148,7 +148,7 @@ def test_no_class_of_another_word_may_be_taken() -> None:
 def test_what_cannot_be_read_is_refused_and_not_learned() -> None:
     model = untaught()
     rng = torch.Generator().manual_seed(0)
-    with pytest.raises(UnreadableWord, match="guessing gives 0.5"):
+    with pytest.raises(UnreadableWord, match=r"guessing gives 0\.5"):
         model.learn("chance", lambda p: torch.rand(len(p), generator=rng) < 0.5, n=600)
     assert "chance" not in model.schema
 

@@ -55,8 +55,8 @@ def check_new(attribute: Attribute, known: Iterable[Attribute]) -> None:
     for name in (attribute.name, *own):
         if name in known:
             raise DataError(
-                f"'{name}' is a word of this model already; choose another name. (A word that was taught is forgotten by "
-                f"lace attributes --remove {name}.)"
+                f"'{name}' is a word of this model already; choose another name. (lace attributes --remove {name} "
+                "forgets it, if it was taught.)"
             )
         if owners := known.owners(name):
             raise DataError(f"'{name}' is a class of '{owners[0].name}' already; choose another name for it.")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..attributes.card import read_card
-from ..attributes.schema import Schema
+from ..attributes.schema import Continuous, Schema
 from ..attributes.words import files_of
 from ..catalog import find
 from ..conditions.language import parse
@@ -104,15 +104,16 @@ class Stopwatch:
         self.seconds[stage] = time.perf_counter() - start
 
 
-def in_words(values: dict[str, Any]) -> str:
-    """A face in words: what is likely, and the numbers."""
+def in_words(values: dict[str, Any], schema: Schema) -> str:
+    """A picture in words: what is likely, and the numbers that have a unit."""
     words = []
     for name, value in values.items():
+        attribute = schema[name]
         if isinstance(value, dict):
             words.append(max(value, key=lambda key: value[key]))
-        elif name in ("age", "yaw", "pitch"):
-            words.append(f"{name} {value:.0f}")
-        elif isinstance(value, float) and value > 0.5:
+        elif isinstance(attribute, Continuous):
+            words += [f"{name} {value:.0f}"] if attribute.unit else []
+        elif value > 0.5:
             words.append(name)
     return ", ".join(words)
 

@@ -26,7 +26,9 @@ def show(args: argparse.Namespace) -> None:
     report = {**model_report(model), "pictures": rows, "written": [str(file) for file in files]}
     if destination.is_folder:
         destination.write_run(drawing, report)
-    lines = [f"{place}  {in_words(row['attributes'])}" for place, row in zip(args.addresses, rows, strict=True)]
+    lines = [
+        f"{place}  {in_words(row['attributes'], model.schema)}" for place, row in zip(args.addresses, rows, strict=True)
+    ]
     say(args, report, [*lines, str(destination.path)])
 
 

@@ -6,7 +6,7 @@
 A round considers a range of addresses, and each takes its chance by a coin of its own. Weighted so (the balance
 heuristic; Veach and Guibas, 1995), means over what was labelled are means over all draws, without bias. Half of every
 chance is the same for all, so that no weight is large; and p_r comes from heads that never saw the label that it bears
-on: even addresses are judged by what odd ones taught, odd ones by even. Else what was learned by heart would count less.
+on: even addresses are judged by what odd ones taught, odd ones by even. Else what is known by heart would count less.
 """
 
 from __future__ import annotations

@@ -195,6 +195,6 @@ def _noise(card: dict[str, Any]) -> Iterator[str]:
         yield f"the probe is right in {100 * card['accuracy_on_examples']:.1f} % of examples that it did not see"
     if "domain_gap" in card:
         yield (
-            f"domain gap: examples and generated pictures are told apart with AUC {card['domain_gap']:.3f} (0.5: alike; "
-            "1: another kind of picture, so look whether its answers are right)"
+            f"domain gap: examples and generated pictures differ with an AUC of {card['domain_gap']:.3f} (0.5: alike; "
+            "1: another kind of picture, so look whether the answers are right)"
         )
