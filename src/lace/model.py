@@ -325,9 +325,9 @@ def load(name: str = "ffhq", device: str = "auto", psi: float | None = None) -> 
     if not 0 < psi <= 1:
         raise ValueRangeError(f"psi must be above 0 and at most 1, not {psi:g}.")
     place = pick_device(device)
-    parts = [MlpHeads.load(path) for path in files_of(entry.heads, name)]
+    parts = [MlpHeads.load(path) for path in files_of(entry.heads, entry.name)]
     heads = parts[0] if len(parts) == 1 else JoinedHeads(parts)
-    return Model(entry.load_generator(psi), heads, place, name, shelf=shelf_of(name))
+    return Model(entry.load_generator(psi), heads, place, entry.name, shelf=shelf_of(entry.name))
 
 
 def pick_device(name: str) -> torch.device:

@@ -48,7 +48,8 @@ def say(args: argparse.Namespace, report: dict[str, Any], lines: Iterable[str]) 
 
 def cards_of(model: str) -> list[dict[str, Any]]:
     """The cards of a model's heads: those that ship first, then those of words that it was taught."""
-    return [read_card(path) for path in files_of(find(model).heads, model)]
+    entry = find(model)
+    return [read_card(path) for path in files_of(entry.heads, entry.name)]
 
 
 def schema_of(model: str) -> Schema:

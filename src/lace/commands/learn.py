@@ -25,18 +25,20 @@ def learn(args: argparse.Namespace) -> None:
         return
     source = chosen_source(args)
     attribute = wanted(args, source)
-    from ..attributes.words import check_new, shelf_of
+    from ..attributes.words import check_new
     from ..learning.parquet import require_parquet
 
     check_new(attribute, schema_of(args.model))
     require_parquet()
     judge = None if source == "labels" else judge_of(source, args, attribute)
-    work, model = args.work or shelf_of(args.model) / args.name, load(args.model, args)
+    model = load(args.model, args)
+    assert model.shelf is not None
+    work = args.work or model.shelf / args.name
     try:
         report = model.teach(attribute, judge, labels=args.labels, n=args.n, work=work, restart=args.restart)
     except KeyboardInterrupt:
         stopped(work, attribute)
-    written = model.shelf and model.shelf / f"{args.name}.safetensors"
+    written = model.shelf / f"{args.name}.safetensors"
     if args.out is not None:
         report.save(args.out)
         written = args.out

@@ -50,14 +50,16 @@ def show(args: argparse.Namespace) -> None:
 
 def add(args: argparse.Namespace) -> None:
     """Take in a word that somebody gave."""
-    attribute = words.add(args.add, args.model, weights_of(args.model), schema_of(args.model))
-    say(args, {"model": args.model, "added": attribute.name}, [f"'{attribute.name}' is a word of {args.model} now."])
+    model = find(args.model).name
+    attribute = words.add(args.add, model, weights_of(model), schema_of(model))
+    say(args, {"model": model, "added": attribute.name}, [f"'{attribute.name}' is a word of {model} now."])
 
 
 def remove(args: argparse.Namespace) -> None:
     """Forget a taught word."""
-    words.remove(args.remove, args.model, [attribute.name for attribute in schema_of(args.model)])
-    say(args, {"model": args.model, "removed": args.remove}, [f"'{args.remove}' is no word of {args.model} any more."])
+    model = find(args.model).name
+    words.remove(args.remove, model, [attribute.name for attribute in schema_of(model)])
+    say(args, {"model": model, "removed": args.remove}, [f"'{args.remove}' is no word of {model} any more."])
 
 
 def weights_of(model: str) -> str:
