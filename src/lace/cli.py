@@ -38,6 +38,13 @@ EXAMPLE_FOLDERS = "labels by a probe on your own pictures: YES_DIR NO_DIR, or a 
 EXPORT = "write n pictures and the table to fill in for --labels"
 
 
+class Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Help with the defaults of options that have one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default not in (None, False, "") else action.help
+
+
 class Parser(argparse.ArgumentParser):
     """Argument errors as one sentence."""
 
@@ -58,9 +65,7 @@ def parser() -> Parser:
     commands_of = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
 
     def command(name: str, run: Callable[[argparse.Namespace], None], about: str) -> Parser:
-        sub: Parser = commands_of.add_parser(
-            name, help=about, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-        )
+        sub: Parser = commands_of.add_parser(name, help=about, description=about, formatter_class=Help)
         sub.set_defaults(run=run)
         sub.add_argument("--json", action="store_true", help="print one JSON object")
         return sub

@@ -92,6 +92,7 @@ def test_too_little_is_refused_with_what_is_missing() -> None:
         (YES, soft(few * 0), "0 of 400 labelled pictures are 'yes' .none."),
         (TONE, torch.full((400, 1), 0.5), "the same number"),
         (YES, torch.full((400, 2), float("nan")), "0 labels"),
+        (TONE, 0.7 + w[:, :1], "% of the labels of 'tone' lie outside -6 to 6"),
     ):
         with pytest.raises(UnreadableWord, match=words):
             learn_from(attribute, Labelled(w, labels, torch.ones(400)))

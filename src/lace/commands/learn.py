@@ -29,7 +29,8 @@ def learn(args: argparse.Namespace) -> None:
     from ..learning.parquet import require_parquet
 
     check_new(attribute, schema_of(args.model))
-    require_parquet()
+    if source != "labels":
+        require_parquet()
     judge = None if source == "labels" else judge_of(source, args, attribute)
     model = load(args.model, args)
     assert model.shelf is not None

@@ -33,6 +33,8 @@ MEMBERS = 3
 AUC_BAR, R2_BAR = 0.55, 0.05
 # Fewer labels than this teach nothing; fewer of one class leave nothing to measure it on.
 FEWEST, FEWEST_OF_A_CLASS = 50, 20
+# More labels than this outside a number's range mean that the range is wrong.
+MOST_OUTSIDE = 0.2
 # Held-out rows past these hardly narrow the interval.
 TESTED = 5000
 
@@ -130,6 +132,12 @@ def check_labels(attribute: Attribute, data: Labelled) -> None:
     if isinstance(attribute, Continuous):
         if float(data.labels.std()) * attribute.span <= 1e-6 * attribute.span:
             raise UnreadableWord(f"Every picture was given the same number for '{name}': there is nothing to learn.")
+        outside = float(((data.labels < 0) | (data.labels > 1)).float().mean())
+        if outside > MOST_OUTSIDE:
+            raise UnreadableWord(
+                f"{100 * outside:.0f} % of the labels of '{name}' lie outside {attribute.low:g} to {attribute.high:g}; "
+                "give the range that its numbers have."
+            )
         return
     share, seen = shares(attribute, data)
     if int(seen.min()) < FEWEST_OF_A_CLASS:
