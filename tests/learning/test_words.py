@@ -126,6 +126,7 @@ def test_a_model_without_words_learns_its_first(tmp_path: Path) -> None:
         ("red", {"range": (5, 1)}, "low must be below high"),
         ("red", {"range": (0, math.inf)}, "finite"),
         ("red", {"unit": "m"}, "range"),
+        ("red", {"n": 10}, "at least 50"),
         ("red", {"classes": ["a", "b"], "range": (0, 1)}, "not both"),
     ],
 )
@@ -226,10 +227,13 @@ def test_a_word_by_the_command_line(faces: Path, capsys: pytest.CaptureFixture[s
     assert "taught by side.csv" in listed.stdout
     assert "side" in json.loads(run(capsys, "models", "--json")[1])["models"][0]["attributes"]
     model = lace.load("ffhq", device="cpu")
-    assert 0.3 < model.probability("side & ~glasses").probability / model.probability("~glasses").probability < 0.7
+    w = model.generator.to_w(model.generator.prior(7, torch.arange(400)))
+    truth = (w - model.generator.w_mean)[:, :20].sum(dim=1) > 0
+    assert float(((model.heads(w)[:, model.schema.slice("side")].argmax(dim=1) == 1) == truth).float().mean()) > 0.7
+    assert str(model.formula("side & ~glasses")) == "side & ~glasses"
     assert "'side' is a word of this model already" in run(capsys, "learn", "side", "--labels", "side.csv")[2]
     assert run(capsys, "attributes", "--remove", "side")[0] == 0
-    assert "side" not in run(capsys, "attributes")[1]
+    assert "taught by" not in run(capsys, "attributes")[1]
     assert run(capsys, "attributes", "--add", "side.safetensors")[0] == 0
     assert "side" in [row["name"] for row in json.loads(run(capsys, "attributes", "--json")[1])["attributes"]]
     assert "already" in run(capsys, "attributes", "--add", "side.safetensors")[2]

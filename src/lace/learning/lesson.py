@@ -27,7 +27,7 @@ from ..attributes.training import Settings, Split, Standardised, teach
 from ..errors import UnreadableWord
 from ..metrics.bootstrap import interval
 
-__all__ = ["Labelled", "Lesson", "learn_from", "quick_heads", "shares"]
+__all__ = ["FEWEST", "Labelled", "Lesson", "base_rate", "learn_from", "quick_heads", "shares"]
 
 MEMBERS = 3
 AUC_BAR, R2_BAR = 0.55, 0.05

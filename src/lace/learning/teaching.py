@@ -15,13 +15,13 @@ import torch
 from .. import __version__
 from ..attributes.heads import MlpHeads
 from ..attributes.schema import Attribute, Continuous, Discrete
-from ..errors import DataError
+from ..errors import DataError, ValueRangeError
 from .draws import PSI, SEED, latents_at
 from .journal import Journal
 from .judges.base import Judge
 from .judges.function import FunctionJudge
 from .labelling import Labelling
-from .lesson import Labelled, base_rate, learn_from
+from .lesson import FEWEST, Labelled, base_rate, learn_from
 from .parquet import require_parquet
 from .tables import read_table
 
@@ -93,6 +93,8 @@ def teach_by_judge(
 ) -> Report:
     """Show a judge n pictures and learn from what it says; ``folder`` keeps the labels, where there is one."""
     require_parquet()
+    if n < FEWEST:
+        raise ValueRangeError(f"A word needs at least {FEWEST} labelled pictures, not {n}; 2,000 are a good start.")
     about = {"word": _decides(attribute), "model": model.generator.weights_identity, "judge": judge.about}
     with _folder(folder) as place, Journal.opened(place, attribute, SEED, about, restart) as journal:
         data = Labelling(model, attribute, journal, n).run(judge)
