@@ -72,8 +72,8 @@ def load(name: str, args: argparse.Namespace, psi: float | None = None) -> Model
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep what is freed: a picture's layers come and go by the hundred megabytes, and fetching each afresh
-    from the kernel takes 40 % of the time that a picture takes on a CPU."""
+    """Let glibc keep what is freed: a picture's layers come and go by the hundred megabytes, and on a CPU much of its
+    time would go into fetching each afresh from the kernel."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):
