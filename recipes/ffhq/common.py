@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from lace import rng
 from lace.attributes.schema import Continuous, Discrete, Schema
-from lace.generators.mobilestylegan import MobileStyleGAN
+from lace.learning.draws import PSI, SEED, latents, truncation
 
-# The labelled latents have a seed of their own, so that no picture that people draw was trained on.
-SEED = 20211206
-PSI = (0.5, 1.0)
+__all__ = ["FURTHER", "PAPER", "PSI", "SCHEMA", "SEED", "STRENGTH", "latents", "truncation"]
 
 # The paper's twelve first; then what CelebA's labels allow: words on which two judges agree with kappa >= 0.55.
 PAPER = (
@@ -43,14 +38,3 @@ FURTHER = {
 }
 STRENGTH = Continuous("smilestrength", 0, 1, about="how strong the smile is, 0 to 1")
 SCHEMA = Schema((*PAPER, *(Discrete(name, about=about) for name, about in FURTHER.items()), STRENGTH))
-
-
-def latents(generator: MobileStyleGAN, index: Tensor) -> Tensor:
-    """Truncated w of the labelled faces, each with its own psi."""
-    w = generator.mapping(rng.normal(SEED, index, generator.latent_dim))
-    return generator.truncate(w, truncation(index)[:, None])
-
-
-def truncation(index: Tensor) -> Tensor:
-    """The psi of each labelled face."""
-    return PSI[0] + (PSI[1] - PSI[0]) * rng.uniform(SEED, index, rng.TRUNCATION)

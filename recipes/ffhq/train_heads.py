@@ -10,7 +10,6 @@ calibrate, and the others train. The labels' own noise is read from noise.json, 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
 from pathlib import Path
@@ -21,8 +20,8 @@ from torch import Tensor
 from card import model_card
 from common import PAPER, SCHEMA, latents
 from lace.attributes.heads import MlpHeads
-from lace.attributes.schema import Continuous, Schema
-from lace.attributes.training import Settings, calibrate, fit, measure
+from lace.attributes.schema import Schema
+from lace.attributes.training import Settings, Split, hardened, teach
 from lace.files import written_whole
 from lace.weights import mobilestylegan
 from merge import DISCRETE, read_labels
@@ -39,15 +38,15 @@ def arrangement(kind: str, members: int) -> MlpHeads:
     return MlpHeads(schema, 512, speakers).initialise(torch.Generator().manual_seed(0))
 
 
-def train(kind: str, w: Tensor, y: Tensor, args: argparse.Namespace) -> tuple[MlpHeads, float]:
-    """One arrangement, trained and calibrated; and the seconds it took."""
+def train(
+    kind: str, w: Tensor, y: Tensor, args: argparse.Namespace
+) -> tuple[MlpHeads, dict[str, dict[str, float]], float]:
+    """One arrangement, trained and calibrated; its held-out figures, and the seconds it took."""
     heads, start = arrangement(kind, args.members).to(w.device), time.time()
-    y = y[:, : heads.schema.columns]
     settings = Settings(epochs=args.epochs, lr=args.lr, weight_decay=args.weight_decay)
-    fit(heads, w[: -2 * HELD_OUT], y[: -2 * HELD_OUT], settings)
-    seconds = time.time() - start
-    calibrate(heads, w[-2 * HELD_OUT : -HELD_OUT], y[-2 * HELD_OUT : -HELD_OUT])
-    return heads, seconds
+    split = Split.at_the_end(torch.arange(len(w), device=w.device), HELD_OUT, HELD_OUT)
+    rows = teach(heads, w, y[:, : heads.schema.columns], split, settings)
+    return heads, rows, time.time() - start
 
 
 def agreement(y: Tensor, named: Tensor) -> dict[str, float]:
@@ -59,24 +58,13 @@ def agreement(y: Tensor, named: Tensor) -> dict[str, float]:
     return out
 
 
-def figures(heads: MlpHeads, w: Tensor, y: Tensor, named: Tensor) -> dict[str, dict[str, float]]:
-    """Held-out figures of every attribute by the labels, by the independent judge, and what was calibrated."""
-    rows, readings = measure(heads, w, y[:, : heads.schema.columns]), heads(w)
+def second_opinion(rows: dict[str, dict[str, float]], heads: MlpHeads, w: Tensor, named: Tensor) -> None:
+    """Add to the figures how often the heads name the class that the independent judge names."""
+    readings = heads(w)
     for k, attribute in enumerate(DISCRETE):
         if attribute.name in rows:
             found = readings[:, heads.schema.slice(attribute.name)].argmax(dim=1)
             rows[attribute.name]["accuracy_independent"] = float((found == named[:, k]).float().mean())
-    for temperature, a in zip(heads.temperature, heads.schema, strict=True):
-        rows[a.name] |= {"sigma": a.sigma} if isinstance(a, Continuous) else {"temperature": float(temperature)}
-    return rows
-
-
-def identity_of(heads: MlpHeads) -> str:
-    """A name that changes with any weight as it will be stored."""
-    digest = hashlib.sha256()
-    for name, value in sorted(heads.state_dict().items()):
-        digest.update(name.encode() + value.half().cpu().numpy().tobytes())
-    return f"heads-{digest.hexdigest()[:12]}"
 
 
 def main() -> None:
@@ -94,14 +82,13 @@ def main() -> None:
     args = parser.parse_args()
     y, named = (tensor.to(args.device) for tensor in read_labels(args.labels))
     generator = mobilestylegan.load().to(args.device)
-    with torch.inference_mode():
-        w = torch.cat([latents(generator, index) for index in torch.arange(len(y), device=args.device).split(4096)])
-    w, report = w.clone(), {}
+    w = latents(generator, torch.arange(len(y), device=args.device))
+    # Held-out labels are hard, since a picture is of one class.
+    y[-2 * HELD_OUT :] = hardened(y[-2 * HELD_OUT :], SCHEMA)
+    report = {}
     for kind in args.kinds:
-        heads, seconds = train(kind, w, y, args)
-        # Figures are those of the weights as they ship, in half precision.
-        heads.half().float()
-        rows = figures(heads, w[-HELD_OUT:], y[-HELD_OUT:], named[-HELD_OUT:])
+        heads, rows, seconds = train(kind, w, y, args)
+        second_opinion(rows, heads, w[-HELD_OUT:], named[-HELD_OUT:])
         report[kind] = {"seconds": round(seconds, 1), "attributes": rows}
         print(
             kind,
@@ -120,9 +107,10 @@ def main() -> None:
         "noise": json.loads(NOISE.read_text())["difference"],
         "measured": report,
     }
-    heads.identity = identity_of(heads)
     args.out.mkdir(parents=True, exist_ok=True)
-    heads.cpu().save(args.out / "heads.safetensors", {**card, "measured": report[args.kinds[-1]]["attributes"]})
+    heads.cpu().signed().save(
+        args.out / "heads.safetensors", {**card, "measured": report[args.kinds[-1]]["attributes"]}
+    )
     for name, text in (("card.json", json.dumps(card, indent=1)), ("MODEL_CARD.md", model_card(card, SCHEMA))):
         with written_whole(args.out / name) as beside:
             beside.write_text(text + "\n")

@@ -8,7 +8,7 @@ From the bank the probability of any sentence, of its terms, and the first match
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +73,12 @@ class Bank:
         if not identity:
             return cls(compute())
         return cls(_read(cached(f"banks/{identity}-{size}.safetensors", make), size).to(device))
+
+    @classmethod
+    def joined(cls, banks: Iterable[Bank]) -> Bank:
+        """The readings of several banks side by side."""
+        readings = [bank.readings for bank in banks]
+        return cls(readings[0] if len(readings) == 1 else torch.cat(readings, dim=1))
 
     def knows(self, seed: int, index: Tensor) -> bool:
         """Whether all of these addresses lie in the bank."""

@@ -24,12 +24,26 @@ EXAMPLES = """examples:
   lace explain "bald & female"                       how likely, and how it would be drawn
   lace show 0:48213                                  that face again
   lace edit 0:48213 "yaw=25" "age=60" "glasses"      that face turned, aged, and with glasses
+  lace learn dark --judge mine.py:dark               a word of your own, by a function that looks at pictures
 
 a sentence: words, = > < and "in 50..60" for numbers, ~ (not), & (and), | (or), 2*word to insist
 """
 
 SAMPLERS = """auto; an exact one: rejection, level-set, smc, elliptical, pcnl; or one of the paper's: ode, euler,
 langevin, pc, with -authors behind it as the released code does it"""
+
+
+JUDGE = """labels by a function that takes pictures, uint8 [N, H, W, 3], and gives an answer for each; or
+package.module:function"""
+EXAMPLE_FOLDERS = "labels by a probe on your own pictures: YES_DIR NO_DIR, or a folder for each class"
+EXPORT = "write n pictures and the table to fill in for --labels"
+
+
+class Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Help with the defaults of options that have one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default not in (None, False, "") else action.help
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,9 +66,7 @@ def parser() -> Parser:
     commands_of = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
 
     def command(name: str, run: Callable[[argparse.Namespace], None], about: str) -> Parser:
-        sub: Parser = commands_of.add_parser(
-            name, help=about, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-        )
+        sub: Parser = commands_of.add_parser(name, help=about, description=about, formatter_class=Help)
         sub.set_defaults(run=run)
         sub.add_argument("--json", action="store_true", help="print one JSON object")
         return sub
@@ -89,8 +101,12 @@ def parser() -> Parser:
     sub = command("import", commands.import_, "make a StyleGAN2 checkpoint a model; nothing in the file is run")
     sub.add_argument("file", metavar="FILE", type=Path, help="NVIDIA's .pkl, rosinality's .pt, or safetensors")
     sub.add_argument("--name", default=None, help="what to call the model (default: the file's name)")
-    sub = command("attributes", commands.attributes, "list the words of a model")
+    sub = command("attributes", commands.attributes, "list the words of a model; take in or forget a taught one")
     sub.add_argument("--model", default="ffhq", help="a model's name")
+    change = sub.add_mutually_exclusive_group()
+    change.add_argument("--add", type=Path, metavar="FILE", default=None, help="take in a word that lace learn wrote")
+    change.add_argument("--remove", metavar="NAME", default=None, help="forget a taught word; its labels stay")
+    add_learn(command("learn", commands.learn, "teach a model a new word"))
     sub = command("bench", commands.bench, "measure, and write numbers, a table and a figure")
     sub.add_argument("name", metavar="NAME", choices=BENCHES, help=", ".join(BENCHES))
     sub.add_argument("--quick", action="store_true", help="a small run, minutes on a CPU")
@@ -106,6 +122,32 @@ def add_sentence(sub: Parser) -> None:
     sub.add_argument("--strictness", type=float, default=0.0, help="0 draws exactly, 1 takes only the clearest cases")
     sub.add_argument("--reading", default="probability", help="probability, or energy: the paper's operators")
     sub.add_argument("--max-draws", type=positive, default=2**20, help="give up after so many draws")
+
+
+def add_learn(sub: Parser) -> None:
+    sub.add_argument("name", metavar="NAME", nargs="?", default=None, help="the new word")
+    sub.add_argument("--judge", metavar="FILE.py:FUNCTION", default=None, help=JUDGE)
+    sub.add_argument("--onnx", type=Path, metavar="MODEL", default=None, help="labels by an ONNX network")
+    sub.add_argument("--card", type=Path, default=None, help="how to use that network, JSON (default: MODEL's .json)")
+    sub.add_argument("--labels", type=Path, metavar="FILE", default=None, help="labels from a CSV or Parquet file")
+    sub.add_argument("--text", nargs="+", metavar="PROMPT", default=None, help="labels by CLIP: pictures with the word")
+    sub.add_argument("--against", nargs="+", metavar="PROMPT", default=None, help="and those without it")
+    sub.add_argument("--prompts", default=None, help="CLIP prompts from a JSON file; afhq-cats has the paper's")
+    sub.add_argument("--clip", default="openai/clip-vit-base-patch16", help="CLIP's weights: a folder or a hub's name")
+    sub.add_argument("--threshold", type=float, default=0.3, help="CLIP's answers below this are no labels")
+    sub.add_argument("--examples", nargs="+", type=Path, metavar="DIR", default=None, help=EXAMPLE_FOLDERS)
+    sub.add_argument("--classes", metavar="A,B,C", default=None, help="the word is one of these (default: yes or no)")
+    sub.add_argument("--range", nargs=2, type=float, metavar=("LOW", "HIGH"), default=None, help="the word is a number")
+    sub.add_argument("--unit", default="", help="what the number counts, such as years")
+    sub.add_argument("--about", default="", help="a few words for lace attributes")
+    sub.add_argument("-n", type=positive, default=2000, help="how many pictures are drawn and labelled")
+    sub.add_argument(
+        "--work", type=Path, metavar="DIR", default=None, help="where labels are kept (default: the cache)"
+    )
+    sub.add_argument("--restart", action="store_true", help="throw away labels that are there, and begin again")
+    sub.add_argument("--out", type=Path, metavar="FILE", default=None, help="write the word to this file too")
+    sub.add_argument("--export-pictures", type=Path, metavar="DIR", default=None, help=EXPORT)
+    add_model(sub, "ffhq")
 
 
 def add_output(sub: Parser, default: str) -> None:

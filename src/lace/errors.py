@@ -6,6 +6,7 @@ LaceError
 │   ├── UnknownNameError      a word, class or model that nobody knows
 │   └── ValueRangeError       a number outside what the attribute or option allows
 ├── UnsatisfiableCondition    nothing, or too little, obeys the sentence
+├── UnreadableWord            a word that a model's latents do not tell, or too rare to judge
 ├── AddressError              not a picture's address, or not one of this folder
 ├── WeightsError              weights could not be had, checked or stored
 ├── OutputError               a result could not be written
@@ -31,6 +32,7 @@ __all__ = [
     "OutputError",
     "SentenceError",
     "UnknownNameError",
+    "UnreadableWord",
     "UnsatisfiableCondition",
     "ValueRangeError",
     "WeightsError",
@@ -71,6 +73,10 @@ class UnsatisfiableCondition(LaceError):  # noqa: N818 (what it says is no error
     def __init__(self, message: str, estimates: dict[str, float] | None = None) -> None:
         super().__init__(message)
         self.estimates: dict[str, Any] = dict(estimates or {})
+
+
+class UnreadableWord(LaceError):  # noqa: N818 (what it says is no error of ours)
+    """A word that cannot be taught: read no better than by chance, or with too few labels to tell."""
 
 
 class AddressError(LaceError):

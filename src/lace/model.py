@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .attributes.heads import FunctionHeads, Heads, MlpHeads
+from .attributes.card import read_card
+from .attributes.heads import FunctionHeads, Heads, JoinedHeads, MlpHeads
 from .attributes.schema import Attribute
+from .attributes.words import attribute_of, check_new, files_of, shelf_of
 from .bank import SIZE, Bank, Estimate
-from .catalog import find
+from .catalog import Entry, find
 from .conditions.energy import energy
 from .conditions.formula import And, Formula, leaves
 from .conditions.language import parse
 from .conditions.margin import margin
 from .conditions.probability import log_probability
 from .drawing import Drawing
-from .errors import UnknownNameError, UnsatisfiableCondition, ValueRangeError
+from .errors import DataError, UnknownNameError, UnsatisfiableCondition, ValueRangeError
 from .generators.base import Generator
 from .planning import DOUBT, Plan, Wish, percent, plan, unsatisfiable
 from .rng import Address
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from .editing.album import Album
     from .editing.scene import Method
     from .editing.start import Start
+    from .learning.judges.base import Judge
+    from .learning.teaching import Report
     from .planning import Wishes
 
 __all__ = ["Explanation", "Model", "load"]
@@ -87,7 +91,8 @@ class Model:
     """Draw from a generator what sentences ask for.
 
     ``attributes`` are heads, or a list of (attribute, callable of w) pairs: a callable gives class logits [N, C] for a
-    :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`.
+    :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`. ``shelf`` is the folder
+    where words that it is taught are kept, with their labels; without one they live as long as the model.
     """
 
     def __init__(
@@ -97,13 +102,18 @@ class Model:
         device: str | torch.device = "cpu",
         name: str = "model",
         bank_size: int = SIZE,
+        shelf: Path | None = None,
     ) -> None:
         self.name = name
+        self.shelf = shelf
         self.device = torch.device(device)
         self.generator = generator.to(self.device).eval()
-        self.heads = (attributes if isinstance(attributes, Heads) else FunctionHeads(attributes)).to(self.device)
-        self.schema = self.heads.schema
         self._bank_size = bank_size
+        self._know(attributes if isinstance(attributes, Heads) else FunctionHeads(attributes))
+
+    def _know(self, heads: Heads) -> None:
+        self.heads = heads.to(self.device)
+        self.schema = heads.schema
         self._bank: Bank | None = None
 
     def __repr__(self) -> str:
@@ -128,12 +138,18 @@ class Model:
     def bank(self) -> Bank:
         """The readings of the first draws of seed 0, computed when first needed."""
         if self._bank is None:
-            named = self.generator.identity and self.heads.identity
-            identity = f"{self.generator.identity}-{self.heads.identity}" if named else ""
-            self._bank = Bank.of(
-                identity, lambda index: self.read(self.generator.prior(0, index)), self.device, self._bank_size
-            )
+            self._bank = Bank.joined(self._bank_of(part) for part in self.heads.parts or (self.heads,))
         return self._bank
+
+    def _bank_of(self, part: Heads) -> Bank:
+        """One file of heads has one bank: a new word leaves those of the others as they are."""
+        named = self.generator.identity and part.identity
+        return Bank.of(
+            f"{self.generator.identity}-{part.identity}" if named else "",
+            lambda index: part(self.generator.to_w(self.generator.prior(0, index))),
+            self.device,
+            self._bank_size,
+        )
 
     def read(self, z: Tensor) -> Tensor:
         """What the heads say of latents: readings [N, columns]."""
@@ -218,6 +234,62 @@ class Model:
         """
         drawing = self.latents(sentence, n, seed, callback, **wish)
         return replace(drawing, images=np.stack(list(self.pictures(drawing.w))))
+
+    def learn(
+        self,
+        name: str,
+        judge: Callable[[Any], Any] | Judge | str | None = None,
+        *,
+        labels: Path | str | None = None,
+        classes: Iterable[str] | None = None,
+        range: tuple[float, float] | None = None,
+        unit: str = "",
+        about: str = "",
+        n: int = 2000,
+        work: Path | str | None = None,
+        restart: bool = False,
+    ) -> Report:
+        """Teach the model a word; from then on it stands in sentences.
+
+        ``judge`` takes pictures, uint8 [N, H, W, 3], and gives an answer for each: yes or no, a probability, one of
+        ``classes``, or a number in ``range``; None where it cannot say. FILE.py:FUNCTION names one. ``labels`` is a
+        file (CSV or Parquet: address, label) in its place. n pictures are drawn for a judge; what it says is kept in
+        ``work``, so that the same call goes on where it was stopped. A word that cannot be read raises
+        :class:`lace.UnreadableWord` with the reason.
+        """
+        from .learning.teaching import asked
+
+        attribute = asked(name, classes, range, unit, about)
+        return self.teach(attribute, judge, labels=labels, n=n, work=work, restart=restart)
+
+    def teach(
+        self,
+        attribute: Attribute,
+        judge: Callable[[Any], Any] | Judge | str | None = None,
+        *,
+        labels: Path | str | None = None,
+        n: int = 2000,
+        work: Path | str | None = None,
+        restart: bool = False,
+    ) -> Report:
+        """:meth:`learn`, for a word that is described as an attribute."""
+        from .learning.teaching import taught_by
+
+        check_new(attribute, self.schema)
+        folder = Path(work) if work is not None else self.shelf and self.shelf / attribute.name
+        report = taught_by(self, attribute, judge, labels, n, folder, restart)
+        if self.shelf is not None:
+            report.save(self.shelf / f"{attribute.name}.safetensors")
+        self._know(JoinedHeads([self.heads, report.heads]))
+        return report
+
+    def add(self, path: Path | str) -> None:
+        """Take in a word that :meth:`learn` made and its report saved, until the model is gone."""
+        card, heads = read_card(Path(path)), MlpHeads.load(Path(path))
+        if card.get("model") != self.generator.weights_identity:
+            raise DataError(f"{path} was made for '{card.get('model')}', not for '{self.generator.weights_identity}'.")
+        check_new(attribute_of(card, Path(path)), self.schema)
+        self._know(JoinedHeads([self.heads, heads]))
 
     def at(self, addresses: Iterable[Address | str]) -> Drawing:
         """The latents at addresses, whatever they show."""
@@ -307,8 +379,15 @@ def load(name: str | Path = "ffhq", device: str = "auto", psi: float | None = No
     if label is not None and not entry.classes:
         raise ValueRangeError(f"'{entry.name}' has no classes; leave out the label {label}.")
     generator = entry.load_generator(psi) if label is None else entry.load_generator(psi, label)
-    heads = FunctionHeads([]) if entry.heads is None else MlpHeads.load(entry.heads)
-    return Model(generator, heads, place, entry.name)
+    return Model(generator, heads_of(entry), place, entry.name, shelf=shelf_of(entry.name))
+
+
+def heads_of(entry: Entry) -> Heads:
+    """The heads that came with a model and those of the words that it was taught; there may be none."""
+    parts = [MlpHeads.load(path) for path in files_of(entry.heads, entry.name)]
+    if not parts:
+        return FunctionHeads([])
+    return parts[0] if len(parts) == 1 else JoinedHeads(parts)
 
 
 def pick_device(name: str) -> torch.device:

@@ -20,10 +20,22 @@ from torch import Tensor
 
 from .errors import AddressError
 
-__all__ = ["ACCEPT", "LATENT", "SCOUT", "TRUNCATION", "WALK", "Address", "normal", "philox", "uniform", "uniforms"]
+__all__ = [
+    "ACCEPT",
+    "CHOICE",
+    "LATENT",
+    "SCOUT",
+    "TRUNCATION",
+    "WALK",
+    "Address",
+    "normal",
+    "philox",
+    "uniform",
+    "uniforms",
+]
 
 # Streams: independent uses of one address. Walks and their scouts number theirs from these on, two for each step.
-LATENT, ACCEPT, TRUNCATION, WALK, SCOUT = 0, 1, 2, 2**8, 2**31
+LATENT, ACCEPT, TRUNCATION, CHOICE, WALK, SCOUT = 0, 1, 2, 3, 2**8, 2**31
 
 WORD = 0xFFFFFFFF
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

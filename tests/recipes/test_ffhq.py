@@ -103,3 +103,21 @@ def test_labelled_latents_are_truncated_by_their_own_psi(ffhq) -> None:
     assert float(psi.max()) <= 1 + 1e-4
     assert float(psi.mean()) == pytest.approx(0.75, abs=4 * 0.5 / 12**0.5 / 200**0.5)
     assert np.all(np.diff(np.sort(psi.numpy())) < 0.05)
+
+
+def test_every_word_has_a_judge_that_lace_learn_finds(ffhq) -> None:
+    """A word's judge says what the labeller says of the same face."""
+    import common
+    import words
+    from lace.attributes.annotators.judge import Judge
+    from lace.learning.answers import rows_of
+    from lace.learning.judges.function import FunctionJudge
+
+    picture = np.stack(list(ffhq.pictures(common.latents(ffhq.generator, torch.arange(1)))))
+    hat = FunctionJudge.named(f"{RECIPE / 'words.py'}:hat")(picture)
+    judge = Judge.load(words.LABELLER)
+    said = judge.probabilities(torch.from_numpy(picture).permute(0, 3, 1, 2).float() / 127.5 - 1)
+    assert rows_of(common.SCHEMA["hat"], hat, 1)[0, 1] == pytest.approx(
+        float(said[0, judge.names.index("Wearing_Hat")])
+    )
+    assert all(callable(getattr(words, attribute.name)) for attribute in common.SCHEMA)

@@ -10,6 +10,7 @@ table that says which of them speak for which attribute.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ from ..errors import DataError
 from .card import read_with_card, write_with_card
 from .schema import Attribute, Continuous, Discrete, Schema
 
-__all__ = ["FunctionHeads", "Heads", "MlpHeads"]
+__all__ = ["FunctionHeads", "Heads", "JoinedHeads", "MlpHeads"]
 
 WIDTHS = (384, 256, 128)
 SLOPE = 0.2
@@ -38,8 +39,31 @@ class Heads(nn.Module):
     schema: Schema
     identity: str
 
+    @property
+    def parts(self) -> tuple[Heads, ...]:
+        """The heads whose readings stand side by side in these; other heads are one part."""
+        return (self,)
+
     def forward(self, w: Tensor) -> Tensor:
         raise NotImplementedError
+
+
+class JoinedHeads(Heads):
+    """The words of several heads, in the order of the heads."""
+
+    def __init__(self, heads: Iterable[Heads]) -> None:
+        super().__init__()
+        self._parts = nn.ModuleList(part for one in heads for part in one.parts if len(part.schema))
+        self.schema = Schema(attribute for part in self.parts for attribute in part.schema)
+        names = [part.identity for part in self.parts]
+        self.identity = hashlib.sha256(" ".join(names).encode()).hexdigest()[:12] if all(names) else ""
+
+    @property
+    def parts(self) -> tuple[Heads, ...]:
+        return tuple(self._parts)  # type: ignore[arg-type]
+
+    def forward(self, w: Tensor) -> Tensor:
+        return torch.cat([w.new_empty(len(w), 0), *(part(w) for part in self.parts)], dim=1)
 
 
 class FunctionHeads(Heads):
@@ -53,10 +77,8 @@ class FunctionHeads(Heads):
         self._readers = pairs
 
     def forward(self, w: Tensor) -> Tensor:
-        # The empty block is all that a model without words has.
-        return torch.cat(
-            [w.new_empty(len(w), 0), *(self._read(attribute, fn(w)) for attribute, fn in self._readers)], 1
-        )
+        read = (self._read(attribute, fn(w)) for attribute, fn in self._readers)
+        return torch.cat([w.new_empty(len(w), 0), *read], dim=1)
 
     @staticmethod
     def _read(attribute: Attribute, value: Tensor) -> Tensor:
@@ -106,6 +128,14 @@ class MlpHeads(Heads):
         if isinstance(attribute, Continuous):
             return own.mean(dim=0)
         return mix(own / self.temperature[k])
+
+    def signed(self) -> MlpHeads:
+        """The same heads, with an identity that changes with any weight as it is stored."""
+        digest = hashlib.sha256()
+        for name, value in sorted(self.state_dict().items()):
+            digest.update(name.encode() + value.half().cpu().numpy().tobytes())
+        self.identity = f"heads-{digest.hexdigest()[:12]}"
+        return self
 
     def save(self, path: Path, card: dict[str, Any]) -> None:
         """Write weights in half precision with a card; the schema travels in the card."""

@@ -65,6 +65,8 @@ Attribute = Discrete | Continuous
 def nearest(word: str, known: Iterable[str]) -> str:
     """How a refusal of an unknown word ends: with the nearest known one, or with all of them."""
     names = list(known)
+    if not names:
+        return "; none is known."
     close = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else f"; known are {', '.join(names)}."
 

@@ -4,8 +4,9 @@
     continuous:  (y - f)^2 / (2 * 0.1^2)            the paper's energy, on labels scaled to [0, 1]
 
 Labels are one matrix [N, columns] in the schema's layout: class probabilities, or a scaled number; NaN where unknown.
-Every network of a head file sees the same batches from its own start. Afterwards, on latents held out: a temperature
-for each discrete attribute (the likelihood of the likeliest class) and the residual sigma of each continuous one.
+A row counts as often as its weight says, once where there are no weights. Every network of a head file sees the same
+batches from its own start. Afterwards, on latents held out: a temperature for each discrete attribute (the likelihood
+of its labels) and the residual sigma of each continuous one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,7 +22,17 @@ from torch import Tensor
 from .heads import MlpHeads, mix
 from .schema import Attribute, Continuous, Discrete, Schema
 
-__all__ = ["Settings", "Standardised", "binary_temperature", "calibrate", "fit", "measure"]
+__all__ = [
+    "Settings",
+    "Split",
+    "Standardised",
+    "binary_temperature",
+    "calibrate",
+    "fit",
+    "hardened",
+    "measure",
+    "teach",
+]
 
 ENERGY_SIGMA = 0.1
 
@@ -34,6 +46,20 @@ class Settings:
     lr: float = 1e-3
     weight_decay: float = 0.05
     seed: int = 0
+
+
+class Split(NamedTuple):
+    """Which rows train, which calibrate, and which measure."""
+
+    train: Tensor
+    calibrate: Tensor
+    measure: Tensor
+
+    @classmethod
+    def at_the_end(cls, rows: Tensor, calibrate: int, measure: int) -> Split:
+        """The last rows measure, those before them calibrate."""
+        kept = len(rows) - calibrate - measure
+        return cls(*rows.split([kept, calibrate, measure]))
 
 
 @dataclass(frozen=True)
@@ -58,15 +84,16 @@ class Standardised:
         bias -= torch.einsum("i,mio->mo", self.mean, weight)[:, None]
 
 
-def loss(heads: MlpHeads, w: Tensor, labels: Tensor) -> Tensor:
+def loss(heads: MlpHeads, w: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """The sum over networks and the attributes they speak for of the mean loss over the rows with a label."""
     logits, total = heads.logits(w), torch.zeros((), device=w.device)
+    counts = torch.ones(len(w), 1, device=w.device) if weights is None else weights[:, None]
     for width, members in by_width(heads.schema).items():
         columns = torch.tensor([[start + k for k in range(width)] for _, start in members], device=w.device)
         own, truth = logits[:, :, columns], labels[:, columns]
-        known = truth[..., 0].isfinite()
+        known = truth[..., 0].isfinite() * counts
         each = _energy(own, truth) if width == 1 else _soft_error(own, truth)
-        means = (each * known).sum(dim=1) / known.sum(dim=0).clamp_min(1)
+        means = (each * known).sum(dim=1) / known.sum(dim=0).clamp_min(1e-6)
         total = total + (means * heads.speakers[:, [k for k, _ in members]]).sum()
     return total
 
@@ -88,7 +115,12 @@ def _energy(values: Tensor, labels: Tensor) -> Tensor:
 
 
 def fit(
-    heads: MlpHeads, w: Tensor, labels: Tensor, settings: Settings, report: Callable[[int, float], None] | None = None
+    heads: MlpHeads,
+    w: Tensor,
+    labels: Tensor,
+    settings: Settings,
+    report: Callable[[int, float], None] | None = None,
+    weights: Tensor | None = None,
 ) -> None:
     """Train in place with AdamW and a cosine schedule; ``report(epoch, loss)`` is called after every epoch."""
     standardise = Standardised.of(w)
@@ -104,7 +136,7 @@ def fit(
         total = torch.zeros((), device=w.device)
         for rows in torch.randperm(len(w), generator=rng).to(w.device).split(settings.batch):
             optimiser.zero_grad(set_to_none=True)
-            error = loss(heads, x[rows], labels[rows])
+            error = loss(heads, x[rows], labels[rows], None if weights is None else weights[rows])
             error.backward()
             optimiser.step()
             schedule.step()
@@ -134,59 +166,102 @@ def binary_temperature(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.tensor(math.exp(minimise(lambda log_t: error(logits / log_t.exp(), labels))))
 
 
+def hardened(labels: Tensor, schema: Schema) -> Tensor:
+    """The same labels with all of a discrete attribute's probability on its likeliest class."""
+    hard = labels.clone()
+    for attribute in schema:
+        columns = schema.slice(attribute.name)
+        if isinstance(attribute, Discrete):
+            one_hot = torch.nn.functional.one_hot(labels[:, columns].argmax(dim=1), attribute.columns)
+            hard[:, columns] = torch.where(labels[:, columns].isfinite(), one_hot.to(labels), labels[:, columns])
+    return hard
+
+
 @torch.no_grad()
-def calibrate(heads: MlpHeads, w: Tensor, labels: Tensor) -> None:
-    """Set temperatures and sigmas from held-out latents; hard labels, since a picture is of one class."""
+def calibrate(heads: MlpHeads, w: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    """Set temperatures and sigmas from held-out latents."""
     logits = heads.logits(w).float()
     attributes: list[Attribute] = []
     for k, attribute in enumerate(heads.schema):
         columns = heads.schema.slice(attribute.name)
         known = labels[:, columns.start].isfinite()
+        counts = torch.ones_like(labels[known, 0]) if weights is None else weights[known]
         own = logits[heads.speakers[:, k] > 0][:, known, columns]
         if isinstance(attribute, Discrete):
-            heads.temperature[k] = _temperature(own, labels[known, columns].argmax(dim=1))
+            heads.temperature[k] = _temperature(own, labels[known, columns], counts)
             attributes.append(attribute)
         else:
-            residual = own.mean(dim=0) - labels[known, columns]
-            attributes.append(replace(attribute, sigma=float(residual.square().mean().sqrt()) * attribute.span))
+            residual = (own.mean(dim=0) - labels[known, columns])[:, 0]
+            attributes.append(replace(attribute, sigma=float(_mean(residual.square(), counts).sqrt()) * attribute.span))
     heads.schema = Schema(attributes)
 
 
-def _temperature(logits: Tensor, classes: Tensor) -> float:
-    rows = torch.arange(len(classes), device=classes.device)
-    return math.exp(minimise(lambda log_t: -mix(logits / log_t.exp())[rows, classes].mean()))
+def _mean(values: Tensor, counts: Tensor) -> Tensor:
+    return (values * counts).sum() / counts.sum()
+
+
+def _temperature(logits: Tensor, labels: Tensor, counts: Tensor) -> float:
+    def error(log_t: Tensor) -> Tensor:
+        return -_mean((labels * mix(logits / log_t.exp())).sum(dim=1), counts)
+
+    return math.exp(minimise(error))
 
 
 @torch.no_grad()
-def measure(heads: MlpHeads, w: Tensor, labels: Tensor) -> dict[str, dict[str, float]]:
+def measure(heads: MlpHeads, w: Tensor, labels: Tensor, weights: Tensor | None = None) -> dict[str, dict[str, float]]:
     """Held-out figures of each attribute: accuracy and calibration error, or mean absolute error and R2."""
     readings = heads(w)
+    counts = torch.ones(len(w), device=w.device) if weights is None else weights
     return {
-        a.name: _measure_one(a, readings[:, heads.schema.slice(a.name)], labels[:, heads.schema.slice(a.name)])
+        a.name: _measure_one(a, readings[:, heads.schema.slice(a.name)], labels[:, heads.schema.slice(a.name)], counts)
         for a in heads.schema
     }
 
 
-def _measure_one(attribute: Discrete | Continuous, readings: Tensor, labels: Tensor) -> dict[str, float]:
+def _measure_one(
+    attribute: Discrete | Continuous, readings: Tensor, labels: Tensor, counts: Tensor
+) -> dict[str, float]:
     known = labels[:, 0].isfinite()
-    readings, labels = readings[known], labels[known]
+    readings, labels, counts = readings[known], labels[known], counts[known]
     if isinstance(attribute, Continuous):
-        error = (readings - labels)[:, 0]
-        explained = 1 - error.square().mean() / labels[:, 0].var(correction=0)
-        return {"mae": float(error.abs().mean()) * attribute.span, "r2": float(explained)}
-    classes, right = labels.argmax(dim=1), readings.argmax(dim=1) == labels.argmax(dim=1)
-    recalls = [right[classes == c].float().mean() for c in classes.unique()]
-    confidence = readings.max(dim=1).values.exp()
+        error, centred = (readings - labels)[:, 0], (labels[:, 0] - _mean(labels[:, 0], counts)).square()
+        explained = 1 - _mean(error.square(), counts) / _mean(centred, counts)
+        return {"mae": float(_mean(error.abs(), counts)) * attribute.span, "r2": float(explained)}
+    classes, named = labels.argmax(dim=1), readings.argmax(dim=1)
+    right = (named == classes).float()
+    shares = torch.zeros(attribute.columns, device=labels.device).index_add_(0, classes, counts) / counts.sum()
+    recalls = [_mean(right[classes == c], counts[classes == c]) for c in classes.unique()]
+    confidence, likely = readings.max(dim=1).values.exp(), labels.gather(1, named[:, None])[:, 0]
     return {
-        "accuracy": float(right.float().mean()),
+        "accuracy": float(_mean(right, counts)),
         "balanced": float(torch.stack(recalls).mean()),
-        "ece": expected_calibration_error(confidence, right),
-        "commonest": float(classes.bincount().max() / len(classes)),
+        "ece": expected_calibration_error(confidence, likely, counts),
+        "commonest": float(shares.max()),
     }
 
 
-def expected_calibration_error(confidence: Tensor, right: Tensor, bins: int = 15) -> float:
-    """Mean over bins of |confidence - accuracy|, weighted by how many fall into each."""
+def expected_calibration_error(
+    confidence: Tensor, right: Tensor, counts: Tensor | None = None, bins: int = 15
+) -> float:
+    """Mean over bins of |confidence - how likely it was right|, weighted by how many fall into each."""
+    counts = torch.ones_like(confidence) if counts is None else counts
     place = (confidence * bins).long().clamp(max=bins - 1)
-    gaps = torch.zeros(bins, device=confidence.device).index_add_(0, place, confidence - right.float())
-    return float(gaps.abs().sum() / len(confidence))
+    gaps = torch.zeros(bins, device=confidence.device).index_add_(0, place, counts * (confidence - right.float()))
+    return float(gaps.abs().sum() / counts.sum())
+
+
+def teach(
+    heads: MlpHeads, w: Tensor, labels: Tensor, split: Split, settings: Settings, weights: Tensor | None = None
+) -> dict[str, dict[str, float]]:
+    """Train, calibrate and measure in place, each on rows of its own; the figures, and what was calibrated.
+
+    Figures are those of the weights as they are stored, in half precision.
+    """
+    counts = torch.ones(len(w), device=w.device) if weights is None else weights
+    fit(heads, w[split.train], labels[split.train], settings, weights=counts[split.train])
+    calibrate(heads, w[split.calibrate], labels[split.calibrate], counts[split.calibrate])
+    heads.half().float()
+    rows = measure(heads, w[split.measure], labels[split.measure], counts[split.measure])
+    for temperature, a in zip(heads.temperature, heads.schema, strict=True):
+        rows[a.name] |= {"sigma": a.sigma} if isinstance(a, Continuous) else {"temperature": float(temperature)}
+    return rows

@@ -140,8 +140,8 @@ NOTE = (
     "{n} faces, found by: "
     + START.replace("|", "\\|")
     + ". DES by the paper's letter; plain counts the others' change "
-    "as it is. low, high: 95 % of DES. ACC is 1 - |difference| / range for numbers. obeys: by the heads. The paper has, "
-    "on StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses); "
+    "as it is. low, high: 95 % of DES. ACC is 1 - |difference| / range for numbers. obeys: by the heads. The paper, on "
+    "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses); "
     "StyleFlow 0.569, 0.549, and 0.947, 0.773, 0.817, 0.876."
 )
 

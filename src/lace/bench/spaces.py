@@ -18,7 +18,7 @@ from ..attributes.annotators.celeba import WORDS as COLUMN
 from ..attributes.annotators.judge import celeba_framing
 from ..attributes.heads import Heads, MlpHeads
 from ..attributes.schema import Discrete, Schema
-from ..attributes.training import Settings, calibrate, fit
+from ..attributes.training import Settings, calibrate, fit, hardened
 from ..generators.function import FunctionGenerator
 from ..metrics.jury import FEATURES, Jury
 from ..model import Model
@@ -65,7 +65,7 @@ def taught(x: Tensor, labels: Tensor, words: Schema, epochs: int) -> MlpHeads:
     heads.initialise(torch.Generator().manual_seed(0)).to(x.device)
     held = torch.arange(len(x), device=x.device) % HELD_OUT == 0
     fit(heads, x[~held], labels[~held], Settings(epochs=epochs))
-    calibrate(heads, x[held], labels[held])
+    calibrate(heads, x[held], hardened(labels[held], words))
     return heads
 
 

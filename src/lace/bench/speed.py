@@ -144,8 +144,10 @@ def member(heads: MlpHeads, k: int) -> MlpHeads:
 
 def arrangements(model: Model, words: tuple[str, ...]) -> dict[str, Target]:
     """The paper's energy of the same words, worked out in three ways."""
-    assert isinstance(model.heads, MlpHeads)
-    one, formulas = member(model.heads, 0), [model.formula(word) for word in words]
+    # What ships; words that were taught come behind it.
+    shipped = model.heads.parts[0]
+    assert isinstance(shipped, MlpHeads)
+    one, formulas = member(shipped, 0), [model.formula(word) for word in words]
     whole = model.formula(" & ".join(words))
 
     def separate(z: Tensor) -> Tensor:

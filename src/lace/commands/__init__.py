@@ -7,6 +7,7 @@ from .bench import bench as bench
 from .edit import edit as edit
 from .explain import explain as explain
 from .import_ import import_ as import_
+from .learn import learn as learn
 from .lists import attributes as attributes
 from .lists import models as models
 from .sample import sample as sample

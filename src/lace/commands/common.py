@@ -7,11 +7,11 @@ import contextlib
 import json
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attributes.card import read_card
 from ..attributes.schema import Continuous, Schema
+from ..attributes.words import files_of
 from ..catalog import find
 from ..conditions.language import parse
 from ..samplers.strictness import Strictness
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Stopwatch",
+    "cards_of",
     "chosen",
     "duration",
     "in_words",
@@ -36,19 +37,29 @@ __all__ = [
 ]
 
 
+# M_MMAP_MAX: no allocation is mapped apart; M_TRIM_THRESHOLD: nothing is given back (malloc.h of glibc).
+MALLOC = ((-4, 0), (-1, 2**31 - 1))
+
+
 def say(args: argparse.Namespace, report: dict[str, Any], lines: Iterable[str]) -> None:
     """Print the report as JSON, or the lines for people."""
     print(json.dumps(report) if args.json else "\n".join(lines))
 
 
-def schema_of(heads: Path | None) -> Schema:
-    """The words of a model by its heads; without heads there are none."""
-    return Schema([]) if heads is None else Schema.from_json(read_card(heads)["schema"])
+def cards_of(model: str) -> list[dict[str, Any]]:
+    """The cards of a model's heads: those that ship first, then those of words that it was taught."""
+    entry = find(model)
+    return [read_card(path) for path in files_of(entry.heads, entry.name)]
+
+
+def schema_of(model: str) -> Schema:
+    """The words of a model."""
+    return Schema(attribute for card in cards_of(model) for attribute in Schema.from_json(card["schema"]))
 
 
 def understood(args: argparse.Namespace) -> None:
     """Refuse what cannot be drawn before anything is downloaded or loaded for it."""
-    parse(args.sentence, schema_of(find(args.model).heads))
+    parse(args.sentence, schema_of(args.model))
     Strictness.of(args.strictness)
     from ..planning import Wish
 
@@ -59,9 +70,21 @@ def load(name: str, args: argparse.Namespace, psi: float | None = None, label: i
     """The model that a command works with; --psi and --label go before what a folder remembers."""
     from .. import model
 
+    keep_freed_memory()
     label = args.label if args.label is not None else label
     chosen = {} if label is None else {"label": label}
     return model.load(name, args.device, args.psi if args.psi is not None else psi, **chosen)
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep what is freed: a picture's layers come and go by the hundred megabytes, and on a CPU much of its
+    time would go into fetching each afresh from the kernel."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        for option, value in MALLOC:
+            libc.mallopt(option, value)
 
 
 def wishes(args: argparse.Namespace) -> Wishes:

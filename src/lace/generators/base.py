@@ -22,11 +22,18 @@ class Generator(nn.Module, abc.ABC):
     ``identity`` names everything that decides w (weights, truncation): what is computed from w is cached under it.
     A generator that takes a row of w for each of its styles [N, styles, dim] says in ``style_layers`` which layer of a
     StyleGAN2 each of them stands for: 0 for 4x4 pixels, 2k - 1 and 2k for 4 * 2^k.
+    ``psi`` is the truncation, None where there is no such thing.
     """
 
     latent_dim: int
     identity: str
     style_layers: tuple[int, ...] | None = None
+    psi: float | None = None
+
+    @property
+    def weights_identity(self) -> str:
+        """``identity`` without the truncation: words learned at one psi are good at every other."""
+        return self.identity
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
         """The noise z at the addresses (seed, index), of shape [len(index), latent_dim]."""
@@ -35,6 +42,10 @@ class Generator(nn.Module, abc.ABC):
     @abc.abstractmethod
     def to_w(self, z: Tensor) -> Tensor:
         """The representation on which attributes are read."""
+
+    def truncated(self, z: Tensor, psi: Tensor) -> Tensor:
+        """w of latents, each truncated by a psi of its own [N]; the same as ``to_w`` where there is no truncation."""
+        return self.to_w(z)
 
     @abc.abstractmethod
     def to_picture(self, w: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class StyleGenerator(Generator):
 
     mapping: Mapping
     synthesis: nn.Module
+    psi: float
     w_mean: Tensor
 
     def __init__(self, w_dim: int, psi: float, identity: str) -> None:
@@ -69,8 +70,15 @@ class StyleGenerator(Generator):
     def identity(self) -> str:  # type: ignore[override]
         return f"{self._weights_identity}-psi{self.psi:g}"
 
+    @property
+    def weights_identity(self) -> str:
+        return self._weights_identity
+
     def to_w(self, z: Tensor) -> Tensor:
         return self.truncate(self.map(z.to(self.w_mean.dtype)), self.psi)
+
+    def truncated(self, z: Tensor, psi: Tensor) -> Tensor:
+        return self.truncate(self.map(z.to(self.w_mean.dtype)), psi[:, None])
 
     def map(self, z: Tensor) -> Tensor:
         """w as it is before truncation."""
