@@ -14,11 +14,13 @@ from ..conftest import within
 START = torch.tensor([0.5, -1.0, 0.3, 0.8, -0.4, 1.2])
 # The tolerance of "tall=2": a tenth of the range from -6 to 6.
 REACH = 1.2
+# Five of the errors of the numbers' heads.
+LOOSE = 2.5
 
 
 def test_draws_are_those_of_the_posterior(plain: lace.Model) -> None:
     """All terms are squares here, so the posterior is normal: its precisions add up, coordinate by coordinate."""
-    amount, hold, keep, still, n = 0.3, 60.0, 0.5, 1.0, 3000
+    amount, hold, keep, still, n = 0.3, 60.0, 12.5, 1.0, 3000
     album = plain.edit(START.expand(n, -1), "tall=1", method=Neighbourhood(amount, hold, keep, still, moves=200))
     z = album.drawings[1].z.double()
     r, s2 = math.cos(amount * math.pi / 2), math.sin(amount * math.pi / 2) ** 2
@@ -27,8 +29,8 @@ def test_draws_are_those_of_the_posterior(plain: lace.Model) -> None:
     pull = (r + still) * START.double()
     precision[0] += hold / REACH**2
     pull[0] += hold / REACH**2
-    precision[1] += keep / 0.5**2
-    pull[1] += keep / 0.5**2 * START[1]
+    precision[1] += keep / LOOSE**2
+    pull[1] += keep / LOOSE**2 * START[1]
     mean, variance = pull / precision, s2 / precision
     for k in (0, 1, 3, 4, 5):
         assert within(float(z[:, k].mean()), float(mean[k]), math.sqrt(float(variance[k]) / n))
@@ -68,11 +70,11 @@ def test_words_that_move_together_are_not_held(plain: lace.Model) -> None:
 
 
 def test_the_rest_stays(plain: lace.Model) -> None:
-    """wide is kept within a fraction of its sigma, though the neighbourhood alone would let it go by 0.45."""
+    """wide is kept within 0.15, as 1 + 50 / LOOSE^2 says, though the neighbourhood alone would let it go by 0.45."""
     starts = START.expand(200, -1)
     album = plain.edit(starts, "round", method=Neighbourhood(0.3, still=0.0))
     free = plain.edit(starts, "round", method=Neighbourhood(0.3, keep=0.0, still=0.0))
-    assert float((album.drawings[1].z[:, 1] - START[1]).std()) < 0.1
+    assert float((album.drawings[1].z[:, 1] - START[1]).std()) == pytest.approx(0.45 / 3, rel=0.2)
     assert float((free.drawings[1].z[:, 1] - START[1]).std()) > 0.35
 
 

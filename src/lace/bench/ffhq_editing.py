@@ -33,7 +33,7 @@ from ..model import Model, load
 from ..sheet import contact_sheet
 from .figures import COLORS, panels, tidy
 from .gallery import BATCH, FOLDER
-from .record import Findings, Table
+from .record import Cell, Findings, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +61,8 @@ TWELVE = (
 # Words that no edit here is about or brings along.
 OTHERS = ("gender", "beard", "bald", "hat", "bangs", "wavyhair", "goatee", "sideburns")
 SHOWN = 2
+# Processes for the judges that run on a CPU, where there are many pictures.
+WORKERS = 12
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,10 @@ def contenders() -> list[Contender]:
 
 
 class Bench:
-    """A model and those who look at its pictures."""
+    """A model and those who look at its pictures; the panel is its owner's to close."""
 
-    def __init__(self, model: Model, workers: int) -> None:
-        self.model = model
-        self.panel = FacePanel.load(FOLDER, model.schema, model.device, workers=workers)
+    def __init__(self, model: Model, panel: FacePanel) -> None:
+        self.model, self.panel = model, panel
         self.independent = FacePanel.load(FOLDER, model.schema, model.device, "independent")
         self.identity = Identity.load().to(model.device)
 
@@ -121,19 +122,28 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     n, psis = (6, (0.7,)) if quick else (512, (0.5, 0.7))
     tables, pages = {}, []
     for edits in ORDERS[: 1 if quick else None]:
-        rows: list[tuple[str | float | None, ...]] = []
+        rows: list[tuple[Cell, ...]] = []
         for psi in psis:
-            bench = Bench(load(model.name, str(model.device), psi), 0 if quick else 12)
-            start = bench.model.latents(START, n, seed=7)
-            for contender in contenders():
-                say(f"{', '.join(edits)}: {contender.name}, psi {psi:g}")
-                album = bench.model.edit(start, edits, method=contender.method, subset=contender.subset)
-                rows.append((contender.name, psi, *scored(bench, album)))
-                if psi == psis[-1]:
-                    pages.append((contender.name, faces_of(album)))
+            own = load(model.name, str(model.device), psi)
+            with FacePanel.load(FOLDER, own.schema, own.device, workers=0 if quick else WORKERS) as panel:
+                for contender, album, figures in raced(Bench(own, panel), edits, n, say):
+                    rows.append((contender.name, psi, *figures))
+                    if psi == psis[-1] and edits == ORDERS[0]:
+                        pages.append((contender.name, faces_of(album)))
         names = [edit.partition("=")[0] for edit in edits]
         tables[" ".join(names)] = Table(", then ".join(edits), columns(names), rows, NOTE.format(n=n))
     return Findings(tables, page(pages))
+
+
+def raced(
+    bench: Bench, edits: tuple[str, ...], n: int, say: Callable[[str], None]
+) -> Iterator[tuple[Contender, Album, list[float]]]:
+    """What each contender makes of the same faces."""
+    start = bench.model.latents(START, n, seed=7)
+    for contender in contenders():
+        say(f"{', '.join(edits)}: {contender.name}")
+        album = bench.model.edit(start, edits, method=contender.method, subset=contender.subset)
+        yield contender, album, scored(bench, album)
 
 
 NOTE = (
@@ -211,7 +221,8 @@ def faces_of(album: Album) -> list[NDArray[np.uint8]]:
 def page(rows: list[tuple[str, list[NDArray[np.uint8]]]]) -> Image:
     """A row for each way and face, a column for each edit."""
     wide = len(ORDERS[0]) + 1
-    captions = [name if k % wide == 0 else "" for name, faces in rows for k in range(len(faces))]
+    edits = ("start", *ORDERS[0])
+    captions = [f"{edits[k % wide]}\n{name}" for name, faces in rows for k in range(len(faces))]
     return contact_sheet([face for _, faces in rows for face in faces], captions, ABOUT, "", wide)
 
 

@@ -29,7 +29,9 @@ from .gallery import BATCH, FOLDER
 from .record import Cell, Findings, Table
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from ..planning import Wishes
 
@@ -51,6 +53,8 @@ COLUMNS = (
     *("right by panel", "low", "high", "evaluations a latent"),
 )
 SHOWN = 4
+# Processes for the judges that run on a CPU, where there are many pictures.
+WORKERS = 12
 
 
 @dataclass(frozen=True)
@@ -73,28 +77,35 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A row for each sentence and way; a page with faces of each."""
     n = SHOWN if quick else 256
     labels = truth(read_labels(LABELS, model.schema)[0], model.schema).to(model.device)
-    panel = FacePanel.load(FOLDER, model.schema, model.device, workers=0 if quick else 12)
     rows: list[tuple[Cell, ...]] = []
     faces, captions = [], []
-    for figure, sentence in SENTENCES.items():
-        formula = model.formula(sentence)
-        known = int((margin(formula, labels, model.schema) > 0).sum())
-        for way in WAYS:
-            say(f"{sentence}: {way.name}")
-            about = (figure, sentence, way.name, way.reading, model.probability(formula).probability, known)
-            try:
-                drawing = model.latents(formula, n, seed=11, **way.wish)
-            except UnsatisfiableCondition:
-                rows.append((*about, None, None, None, None))
-                continue
-            right = seen(panel, model, formula, drawing.w)
-            work = drawing.info.evaluations / n if drawing.info else None
-            rows.append((*about, *estimate(right, mean), work))
-            faces += list(model.pictures(drawing.w[:SHOWN]))
-            captions += [f"{sentence}\n{way.name}", *[""] * (SHOWN - 1)]
+    with FacePanel.load(FOLDER, model.schema, model.device, workers=0 if quick else WORKERS) as panel:
+        for figure, sentence in SENTENCES.items():
+            formula = model.formula(sentence)
+            known = int((margin(formula, labels, model.schema) > 0).sum())
+            for way in WAYS:
+                say(f"{sentence}: {way.name}")
+                about = (figure, sentence, way.name, way.reading, model.probability(formula).probability, known)
+                found, shown = asked(panel, model, formula, way, n)
+                rows.append((*about, *found))
+                faces += shown
+                captions += [f"{figure}, {way.name}", *[""] * (len(shown) - 1)] if shown else []
     note = f"{n} faces a row. Empty: the sampler refused. Training latents: how many of {len(labels):,} obey by label."
-    page = contact_sheet(faces, captions, ABOUT, "", SHOWN * len(WAYS))
+    page = contact_sheet(faces, captions, ABOUT, "", SHOWN)
     return Findings({"logic": Table("Logic and zero-shot", COLUMNS, rows, note)}, page)
+
+
+def asked(
+    panel: FacePanel, model: Model, formula: Formula, way: Way, n: int
+) -> tuple[tuple[float | None, ...], list[NDArray[np.uint8]]]:
+    """How often the panel sees what was asked, with its interval and the work of a latent; and the first faces."""
+    try:
+        drawing = model.latents(formula, n, seed=11, **way.wish)
+    except UnsatisfiableCondition:
+        return (None,) * 4, []
+    right = seen(panel, model, formula, drawing.w)
+    work = drawing.info.evaluations / n if drawing.info else None
+    return (*estimate(right, mean), work), list(model.pictures(drawing.w[:SHOWN]))
 
 
 def seen(panel: FacePanel, model: Model, formula: Formula, w: Tensor) -> Tensor:

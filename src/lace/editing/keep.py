@@ -1,8 +1,9 @@
 """What an edit keeps: every word that it is not about, except those that the model itself ties to it.
 
     class:   KL(p || p') = sum_c p_c log(p_c / p'_c)          p, p' before and after
-    number:  (f' - f)^2 / (2 sigma^2)                          sigma: the head's own error
+    number:  (f' - f)^2 / (2 (5 sigma)^2)                      sigma: the head's own error
 
+Held to a single sigma, numbers that nobody looks at would cost more of the person than they are worth.
 A smile lifts the cheeks and a beard has a chin to grow on: to hold those still would forbid the edit. Words are tied
 where their readings correlate by 0.4 or more over the bank.
 """
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["change", "tied"]
 
 TIE = 0.4
+# Errors of the head that a number may be off by.
+TOLERANCE = 5.0
 
 
 def change(readings: Tensor, before: Tensor, schema: Schema, words: set[str]) -> Tensor:
@@ -36,7 +39,7 @@ def change(readings: Tensor, before: Tensor, schema: Schema, words: set[str]) ->
 
 def _change(attribute: Attribute, now: Tensor, before: Tensor) -> Tensor:
     if isinstance(attribute, Continuous):
-        return ((now - before)[:, 0] * attribute.span / attribute.sigma).square() / 2
+        return ((now - before)[:, 0] * attribute.span / (TOLERANCE * attribute.sigma)).square() / 2
     return (before.exp() * (before - now)).sum(dim=1)
 
 

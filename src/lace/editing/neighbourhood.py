@@ -41,7 +41,7 @@ class Neighbourhood(Method):
     name = "neighbourhood"
 
     def __init__(
-        self, amount: float = 0.1, hold: float = 100.0, keep: float = 50.0, still: float = 30.0, moves: int = 32
+        self, amount: float = 0.1, hold: float = 100.0, keep: float = 50.0, still: float = 60.0, moves: int = 32
     ) -> None:
         if not 0 <= amount <= 1:
             raise ValueRangeError(f"amount runs from 0 to 1; {amount:g} is outside.")
