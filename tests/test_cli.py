@@ -51,6 +51,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 SENTENCE = "glasses & smile & ~male & age in 40..60"
 
 
+def test_who_asks_for_what_is_rare_is_told_of_doubts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nearly all of P(bald & female) is doubt about women with hair."""
+    assert "sure of these on average" in run(capsys, "sample", "bald & female", "-n", "2")[1]
+    assert "sure of these" not in run(capsys, "sample", "smile", "-n", "2")[1]
+
+
 def test_sample_writes_a_folder_that_show_reads(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, err = run(capsys, "sample", SENTENCE, "-n", "2", "--dir", "faces", "--json")
     assert (code, err) == (0, "")

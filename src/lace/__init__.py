@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .attributes.schema import Discrete as Discrete
     from .conditions.formula import Formula as Formula
     from .drawing import Drawing as Drawing
+    from .editing.album import Album as Album
+    from .editing.neighbourhood import Neighbourhood as Neighbourhood
     from .generators.base import Generator as Generator
     from .generators.function import FunctionGenerator as FunctionGenerator
     from .model import Model as Model
@@ -59,6 +61,7 @@ __version__ = "0.1.0"
 # Loaded when first used: they import torch, which takes a second that `lace --help` does not have.
 _LAZY = {
     "Address": "rng",
+    "Album": "editing.album",
     "Continuous": "attributes.schema",
     "Discrete": "attributes.schema",
     "Drawing": "drawing",
@@ -74,6 +77,7 @@ _LAZY = {
     "LevelSet": "samplers.level_set",
     "MlpHeads": "attributes.heads",
     "Model": "model",
+    "Neighbourhood": "editing.neighbourhood",
     "Ode": "samplers.ode",
     "Pcnl": "samplers.pcnl",
     "PredictorCorrector": "samplers.pc",
@@ -90,6 +94,7 @@ _LAZY = {
 __all__ = [
     "Address",
     "AddressError",
+    "Album",
     "ConditionError",
     "Continuous",
     "DataError",
@@ -109,6 +114,7 @@ __all__ = [
     "MissingExtraError",
     "MlpHeads",
     "Model",
+    "Neighbourhood",
     "Ode",
     "OutputError",
     "Pcnl",

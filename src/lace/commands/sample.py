@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["sample"]
 
+# Below this mean p(sentence) people should be told.
+SURE = 0.5
+
 
 def sample(args: argparse.Namespace) -> None:
     """Draw pictures that obey a sentence."""
@@ -51,9 +54,20 @@ def sample_lines(explanation: Explanation, drawing: Drawing, seconds: dict[str, 
     if found:
         lines.append(f"{interval(found)} as the particles count")
     lines.append(chosen(explanation.plan))
+    lines += doubts(drawing)
     latents, pictures = duration(seconds["latents"]), duration(seconds["pictures"])
     draws = f"{info.evaluations:,} draws" if info else "draws"
     return [*lines, f"{len(drawing)} from {draws} in {latents}, their pictures in {pictures}"]
+
+
+def doubts(drawing: Drawing) -> list[str]:
+    """A warning where the heads are unsure of what was drawn: the posterior of what is rare is mostly their doubt."""
+    from ..planning import percent
+
+    sure = 1.0 if drawing.log_prob is None else float(drawing.log_prob.exp().mean())
+    if sure >= SURE:
+        return []
+    return [f"the heads are {percent(sure)} sure of these on average; a higher --strictness takes clearer ones"]
 
 
 def latents(model: Model, args: argparse.Namespace) -> Drawing:
