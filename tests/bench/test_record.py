@@ -9,7 +9,7 @@ import torch
 
 from lace.bench.record import Record, Table, machine
 
-TABLE = Table("Times", ("what", "P", "seconds"), [("a | b", 1e-7, 12345.0), ("c", None, 0.25)], "How to read it.")
+TABLE = Table("Times", ("what", "P", "seconds"), [("a | b", 1e-7, 12345.0), ("c", None, 0.25), ("d", 1.0, 999.6)], "How to read it.")
 
 
 def record(quick: bool) -> Record:
@@ -20,7 +20,7 @@ def test_the_json_holds_every_digit(tmp_path: Path) -> None:
     files = list(record(False).write(tmp_path, ["a.png"]))
     assert [file.name for file in files] == ["speed-cpu.json", "speed-cpu.md"]
     back = json.loads(files[0].read_text())
-    assert back["tables"]["times"]["rows"] == [["a | b", 1e-7, 12345.0], ["c", None, 0.25]]
+    assert back["tables"]["times"]["rows"] == [["a | b", 1e-7, 12345.0], ["c", None, 0.25], ["d", 1.0, 999.6]]
     assert back["machine"]["torch"] == torch.__version__
 
 
@@ -31,8 +31,9 @@ def test_the_table_is_for_people(tmp_path: Path) -> None:
     lines = page.read_text().splitlines()
     assert r"| a \| b | 1.0e-07 | 12,345 |" in lines
     assert "| c |  | 0.25 |" in lines
+    assert "| d | 1 | 1,000 |" in lines
     assert "![speed](speed-quick-cpu.png)" in lines
 
 
 def test_columns_by_name() -> None:
-    assert TABLE.column("seconds") == [12345.0, 0.25]
+    assert TABLE.column("seconds") == [12345.0, 0.25, 999.6]

@@ -94,7 +94,7 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float):
-        return f"{cell:.1e}" if cell and abs(cell) < 1e-3 else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
+        return f"{cell:.1e}" if cell and abs(cell) < 1e-3 else f"{cell:,.0f}" if abs(cell) >= 999.5 else f"{cell:.3g}"
     return str(cell).replace("|", "\\|")
 
 
