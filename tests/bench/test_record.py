@@ -9,7 +9,8 @@ import torch
 
 from lace.bench.record import Record, Table, machine
 
-TABLE = Table("Times", ("what", "P", "seconds"), [("a | b", 1e-7, 12345.0), ("c", None, 0.25), ("d", 1.0, 999.6)], "How to read it.")
+ROWS = [("a | b", 1e-7, 12345.0), ("c", None, 0.25), ("d", 1.0, 999.6)]
+TABLE = Table("Times", ("what", "P", "seconds"), ROWS, "How to read it.")
 
 
 def record(quick: bool) -> Record:
