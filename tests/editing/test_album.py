@@ -92,6 +92,20 @@ def test_w_from_anywhere_is_the_picture_it_was(ffhq: lace.Model) -> None:
         assert album.drawings[1].values(0)["glasses"] > 0.9
 
 
+def test_an_offset_is_not_forgotten(ffhq: lace.Model) -> None:
+    """Editing that goes on from a drawing still has what its z does not explain."""
+    w = ffhq.at(["0:7"]).w + 0.05 * torch.randn(1, 512, generator=torch.Generator().manual_seed(0))
+    offsets = []
+    drawing = ffhq.edit(w, space="w").drawings[0]
+    for sentence in ("glasses", "hat"):
+        offsets.append(drawing.w - ffhq.generator.to_w(drawing.z))
+        drawing = ffhq.edit(drawing, sentence, amount=0.0).drawings[1]
+    offsets.append(drawing.w - ffhq.generator.to_w(drawing.z))
+    assert offsets[0].norm() > 0.3
+    assert torch.allclose(offsets[1], offsets[0], atol=1e-4)
+    assert torch.allclose(offsets[2], offsets[0], atol=1e-4)
+
+
 def test_the_generators_own_w_finds_its_z(ffhq: lace.Model) -> None:
     drawing = ffhq.at(["0:7", "0:8"])
     found = ffhq.edit(drawing.w, space="w").drawings[0].z

@@ -32,7 +32,7 @@ from ..metrics.identity import Identity, identity_loss
 from ..model import Model, load
 from ..sheet import contact_sheet
 from .figures import COLORS, panels, tidy
-from .gallery import BATCH, FOLDER
+from .gallery import FOLDER, WORKERS, drawn
 from .record import Cell, Findings, Table
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ TWELVE = (
 # Words that no edit here is about or brings along.
 OTHERS = ("gender", "beard", "bald", "hat", "bangs", "wavyhair", "goatee", "sideburns")
 SHOWN = 2
-# Processes for the judges that run on a CPU, where there are many pictures.
-WORKERS = 12
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,8 @@ class Bench:
             embeddings = torch.cat([self.identity.embed(faces).cpu() for faces in self.faces(drawing)])
         return Stage(labels, others, embeddings)
 
-    @torch.inference_mode()
     def faces(self, drawing: Drawing) -> Iterator[Tensor]:
-        for rows in drawing.w.split(BATCH):
-            yield self.model.generator.to_picture(rows).clamp(-1, 1)
+        return drawn(self.model.generator, drawing.w)
 
 
 @dataclass(frozen=True)

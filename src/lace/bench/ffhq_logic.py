@@ -7,7 +7,7 @@ range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from ..metrics.bootstrap import estimate, mean
 from ..model import Model
 from ..sheet import contact_sheet
 from .figures import COLORS, panels, tidy
-from .gallery import BATCH, FOLDER
+from .gallery import FOLDER, WORKERS, drawn
 from .record import Cell, Findings, Table
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ COLUMNS = (
     *("right by panel", "low", "high", "evaluations a latent"),
 )
 SHOWN = 4
-# Processes for the judges that run on a CPU, where there are many pictures.
-WORKERS = 12
 
 
 @dataclass(frozen=True)
@@ -111,14 +109,8 @@ def asked(
 def seen(panel: FacePanel, model: Model, formula: Formula, w: Tensor) -> Tensor:
     """Of each picture whether the sentence is true by the panel's answers."""
     names = {leaf.attribute.name for leaf in leaves(formula)}
-    answers = panel.read(drawn(model, w), names)
+    answers = panel.read(drawn(model.generator, w), names)
     return (margin(formula, truth(answers, model.schema), model.schema) > 0).float()
-
-
-@torch.inference_mode()
-def drawn(model: Model, w: Tensor) -> Iterator[Tensor]:
-    for rows in w.split(BATCH):
-        yield model.generator.to_picture(rows).clamp(-1, 1)
 
 
 def truth(labels: Tensor, schema: Schema) -> Tensor:

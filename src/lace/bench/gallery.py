@@ -16,11 +16,13 @@ from ..metrics.frechet import Moments, frechet_distance, moments
 from ..metrics.jury import Jury, Verdict
 from ..model import Model
 
-__all__ = ["Asked", "Gallery", "Wall", "judged"]
+__all__ = ["FOLDER", "WORKERS", "Asked", "Gallery", "Wall", "drawn", "judged"]
 
 # The judges lie in the checkout, not in the package.
 FOLDER = Path("recipes/ffhq/judges")
 BATCH = 16
+# Processes for the judges that run on a CPU, where there are many pictures.
+WORKERS = 12
 
 
 @dataclass(frozen=True)
@@ -138,3 +140,10 @@ class Gallery:
 def judged(generator: Generator, jury: Jury, w: Tensor) -> Verdict:
     """The jury's verdict on pictures that are drawn, judged and forgotten batch by batch."""
     return Verdict.joined(jury(generator.to_picture(rows)) for rows in w.split(BATCH))
+
+
+@torch.inference_mode()
+def drawn(generator: Generator, w: Tensor) -> Iterator[Tensor]:
+    """The pictures of w, batch by batch."""
+    for rows in w.split(BATCH):
+        yield generator.to_picture(rows).clamp(-1, 1)

@@ -24,13 +24,14 @@ from torch import Tensor
 
 from ..errors import ValueRangeError
 from ..samplers.elliptical import Elliptical
+from .descent import descend
 from .keep import change, tied
 from .scene import Method, OwnTarget, Scene
 
 __all__ = ["Neighbourhood"]
 
-# The gradient's way to the peak: steps, and the first one's size. It shrinks to nothing.
-CLIMB, STRIDE = 60, 0.1
+# Steps of the way to the peak.
+CLIMB = 60
 # A picture obeys at its peak where p(c) is this; its a is doubled at most so often.
 OBEYS, DOUBLINGS = 0.99, 4
 
@@ -93,17 +94,12 @@ class Around(OwnTarget):
         return asked - self.method.keep * kept - self.method.still * moved
 
     def climb(self) -> None:
-        """Go on to the peak by Adam, in steps that shrink."""
-        z = self.peak.clone().requires_grad_()
-        adam = torch.optim.Adam([z], STRIDE)
-        fading = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / CLIMB)
-        for _ in range(CLIMB):
-            adam.zero_grad()
-            distance = (z - self.centre).square().sum(dim=1) / 2
-            (distance - self.merit(z, self.everyone)).sum().backward()
-            adam.step()
-            fading.step()
-        self.peak = z.detach()
+        """Go on to the peak."""
+        self.peak = descend(self.cost, self.peak, CLIMB)
+
+    def cost(self, z: Tensor) -> Tensor:
+        """Minus the logarithm of pi, times 1 - r^2."""
+        return (z - self.centre).square().sum(dim=1) / 2 - self.merit(z, self.everyone)
 
     @torch.no_grad()
     def obeying(self) -> Tensor:

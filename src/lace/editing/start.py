@@ -18,6 +18,7 @@ from torch import Tensor
 from ..drawing import Drawing
 from ..errors import UnknownNameError
 from ..rng import Address
+from .descent import descend
 from .scene import Subjects
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["Start", "begun"]
 Start = str | Address | Iterable[str | Address] | Drawing | Tensor
 
 # Prior draws among which the way to z begins, and its steps.
-TRIED, STEPS, STRIDE = 4096, 400, 0.1
+TRIED, STEPS = 4096, 400
 
 
 def begun(model: Model, start: Start, space: str = "z") -> tuple[Subjects, Drawing]:
@@ -39,10 +40,14 @@ def begun(model: Model, start: Start, space: str = "z") -> tuple[Subjects, Drawi
         subjects = from_w(model, start)
         with torch.no_grad():
             readings = model.heads(subjects.shown if start.dim() == 2 else subjects.shown.mean(dim=1))
-        return subjects, Drawing(subjects.z, subjects.shown, readings, model.schema, [])
+        return subjects, Drawing(subjects.z, subjects.shown, readings, model.schema, [], is_edited=True)
     drawing = drawn(model, start)
     # Copies, since gradients do not pass through what was made without them.
-    return Subjects(drawing.z.clone(), drawing.w.clone(), torch.zeros_like(drawing.w)), drawing
+    z, w = drawing.z.clone(), drawing.w.clone()
+    if drawing.is_edited and w.dim() == 2:
+        with torch.no_grad():
+            return Subjects(z, w, w - model.generator.to_w(z)), drawing
+    return Subjects(z, w, torch.zeros_like(w)), drawing
 
 
 def drawn(model: Model, start: Start) -> Drawing:
@@ -70,12 +75,4 @@ def nearest_z(model: Model, w: Tensor) -> Tensor:
     with torch.no_grad():
         draws = model.generator.prior(0, torch.arange(TRIED, device=model.device))
         start = draws[torch.cdist(w, model.generator.to_w(draws)).argmin(dim=1)]
-    z = start.clone().requires_grad_()
-    adam = torch.optim.Adam([z], STRIDE)
-    fading = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / STEPS)
-    for _ in range(STEPS):
-        adam.zero_grad()
-        (model.generator.to_w(z) - w).square().sum().backward()
-        adam.step()
-        fading.step()
-    return z.detach()
+    return descend(lambda z: (model.generator.to_w(z) - w).square().sum(dim=1), start, STEPS)
