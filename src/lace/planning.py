@@ -123,7 +123,8 @@ def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> 
 def _rejection(log_prob: Tensor, gamma: float, max_draws: int) -> Plan:
     share = float((gamma * log_prob).double().exp().mean())
     exact = "the exact posterior" if gamma == 1 else f"the condition held {gamma:.3g} times over"
-    return Plan(Rejection(gamma, max_draws), f"independent draws from {exact}, {_kept(share)}", _draws(share))
+    sampler = Rejection(gamma, max_draws, share=share or None)
+    return Plan(sampler, f"independent draws from {exact}, {_kept(share)}", _draws(share))
 
 
 def _kernel(wish: Wish, gamma: float, n: int, why: str) -> Plan:
@@ -153,7 +154,7 @@ def _level_set(margins: Tensor, q: float, wish: Wish) -> Plan:
     level = threshold(margins, q) if bool((margins > 0).any()) else float("inf")
     share = float((margins >= level).double().mean())
     return Plan(
-        LevelSet(level, wish.max_draws),
+        LevelSet(level, wish.max_draws, share=share or None),
         f"the clearest {100 * q:.3g} % of the draws that obey, {_kept(share)}",
         _draws(share),
         wish.reading,

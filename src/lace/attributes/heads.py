@@ -11,7 +11,7 @@ table that says which of them speak for which attribute.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,22 @@ SLOPE = 0.2
 class Heads(nn.Module):
     """w -> readings [N, columns], as :mod:`lace.attributes.schema` lays them out.
 
-    ``identity`` changes whenever the readings do: what is computed from them is cached under it.
+    ``identity`` changes whenever the readings do: what is computed from them is cached under it. ``is_pure`` says that
+    the same operations run whatever w holds, so that a GPU may record them.
     """
 
     schema: Schema
     identity: str
+    is_pure = False
 
     @property
     def parts(self) -> tuple[Heads, ...]:
         """The heads whose readings stand side by side in these; other heads are one part."""
         return (self,)
+
+    def only(self, names: Collection[str]) -> Heads:
+        """Heads for fewer words, which cost less to read; those who cannot do with less give all that they have."""
+        return self
 
     def forward(self, w: Tensor) -> Tensor:
         raise NotImplementedError
@@ -61,6 +67,14 @@ class JoinedHeads(Heads):
     @property
     def parts(self) -> tuple[Heads, ...]:
         return tuple(self._parts)  # type: ignore[arg-type]
+
+    @property
+    def is_pure(self) -> bool:  # type: ignore[override]
+        return all(part.is_pure for part in self.parts)
+
+    def only(self, names: Collection[str]) -> Heads:
+        asked = [part.only(names) for part in self.parts if any(name in part.schema for name in names)]
+        return asked[0] if len(asked) == 1 else JoinedHeads(asked)
 
     def forward(self, w: Tensor) -> Tensor:
         return torch.cat([w.new_empty(len(w), 0), *(part(w) for part in self.parts)], dim=1)
@@ -92,6 +106,8 @@ class MlpHeads(Heads):
 
     speakers: Tensor
     temperature: Tensor
+    _place: Tensor
+    is_pure = True
 
     def __init__(self, schema: Schema, inputs: int, speakers: Tensor, identity: str = "") -> None:
         super().__init__()
@@ -103,6 +119,9 @@ class MlpHeads(Heads):
         self.biases = nn.ParameterList(torch.zeros(nets, 1, b) for b in sizes[1:])
         self.register_buffer("speakers", speakers.to(torch.float32))
         self.register_buffer("temperature", torch.ones(len(schema)))
+        self._alike = nn.ModuleList(Alike(schema, members) for members in alike(schema))
+        order = [column for members in alike(schema) for column in columns_of(schema, members)]
+        self.register_buffer("_place", torch.tensor(order).argsort(), persistent=False)
 
     def initialise(self, generator: torch.Generator) -> MlpHeads:
         """Kaiming's normal start for leaky ReLUs; the last layer starts small."""
@@ -120,14 +139,22 @@ class MlpHeads(Heads):
 
     def forward(self, w: Tensor) -> Tensor:
         logits = self.logits(w)
-        return torch.cat([self._combine(k, a, logits) for k, a in enumerate(self.schema)], dim=1).float()
+        read = torch.cat([group(logits, self.speakers, self.temperature) for group in self._alike], dim=1)
+        return read.index_select(1, self._place).float()
 
-    def _combine(self, k: int, attribute: Attribute, logits: Tensor) -> Tensor:
-        """The readings of one attribute: the mean of the networks that speak for it."""
-        own = logits[self.speakers[:, k] > 0][:, :, self.schema.slice(attribute.name)].float()
-        if isinstance(attribute, Continuous):
-            return own.mean(dim=0)
-        return mix(own / self.temperature[k])
+    def only(self, names: Collection[str]) -> MlpHeads:
+        chosen = [k for k, attribute in enumerate(self.schema) if attribute.name in names]
+        schema = Schema(self.schema.attributes[k] for k in chosen)
+        columns = torch.tensor(columns_of(self.schema, chosen), device=self.speakers.device)
+        nets = self.speakers[:, chosen].any(dim=1)
+        some = MlpHeads(schema, self.weights[0].shape[1], self.speakers[nets][:, chosen]).to(self.speakers.device)
+        state = {
+            name: value[nets] for name, value in self.state_dict().items() if name not in ("speakers", "temperature")
+        }
+        for last in (f"weights.{len(WIDTHS)}", f"biases.{len(WIDTHS)}"):
+            state[last] = state[last][..., columns]
+        some.load_state_dict({**state, "speakers": some.speakers, "temperature": self.temperature[chosen]})
+        return some.requires_grad_(False).eval()
 
     def signed(self) -> MlpHeads:
         """The same heads, with an identity that changes with any weight as it is stored."""
@@ -156,7 +183,45 @@ class MlpHeads(Heads):
         return heads.requires_grad_(False).eval()
 
 
-def mix(logits: Tensor) -> Tensor:
-    """log mean_k softmax(l^k) over the networks in front: [M, N, C] -> [N, C]."""
-    log_probs = logits.log_softmax(dim=-1)
-    return (log_probs.logsumexp(dim=0) - torch.tensor(float(len(logits))).log()).log_softmax(dim=-1)
+def alike(schema: Schema) -> list[list[int]]:
+    """Attributes of one kind and as many columns, which are read together."""
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for k, attribute in enumerate(schema):
+        groups.setdefault((isinstance(attribute, Continuous), attribute.columns), []).append(k)
+    return list(groups.values())
+
+
+def columns_of(schema: Schema, members: Iterable[int]) -> list[int]:
+    """The columns of some attributes, one after the other."""
+    own = (schema.slice(schema.attributes[k].name) for k in members)
+    return [column for place in own for column in range(place.start, place.stop)]
+
+
+class Alike(nn.Module):
+    """The readings of ``members``, attributes of one kind and C columns each, at once: a GPU waits for every call."""
+
+    columns: Tensor
+    members: Tensor
+
+    def __init__(self, schema: Schema, members: list[int]) -> None:
+        super().__init__()
+        self.is_number = isinstance(schema.attributes[members[0]], Continuous)
+        self.register_buffer("columns", torch.tensor(columns_of(schema, members)), persistent=False)
+        self.register_buffer("members", torch.tensor(members), persistent=False)
+
+    def forward(self, logits: Tensor, speakers: Tensor, temperature: Tensor) -> Tensor:
+        """Readings [N, members x C] from the outputs [M, N, columns] of all networks."""
+        # [M, N, members, C], and who speaks as [M, 1, members, 1].
+        own = logits.index_select(2, self.columns).float().unflatten(2, (len(self.members), -1))
+        speaks = speakers.index_select(1, self.members)[:, None, :, None]
+        if self.is_number:
+            return ((own * speaks).sum(dim=0) / speaks.sum(dim=0)).flatten(1)
+        return mix(own / temperature.index_select(0, self.members)[:, None], speaks).flatten(1)
+
+
+def mix(logits: Tensor, speaks: Tensor | None = None) -> Tensor:
+    """log mean_k softmax(l^k) over the networks in front that speak (1, or 0): [M, ..., C] -> [..., C]."""
+    if speaks is None:
+        speaks = torch.ones_like(logits[..., :1])
+    log_probs = logits.log_softmax(dim=-1) + speaks.log()
+    return (log_probs.logsumexp(dim=0) - speaks.sum(dim=0).log()).log_softmax(dim=-1)
