@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from lace.dormand_prince import DormandPrince, endless
+from lace.dormand_prince import DormandPrince, endless, march
 from lace.errors import ValueRangeError
 
 START = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -47,6 +47,14 @@ def test_the_error_falls_with_the_tolerance() -> None:
     errors = [float((DormandPrince(t, t)(spring, START, 2.0) - truth).abs().max()) for t in (1e-3, 1e-5, 1e-7)]
     assert errors == sorted(errors, reverse=True)
     assert all(error < 20 * t for error, t in zip(errors, (1e-3, 1e-5, 1e-7), strict=True))
+
+
+def test_equal_steps_are_of_the_fifth_order() -> None:
+    """Twice as many steps: an error 32 times smaller."""
+    truth = START * math.exp(math.sin(2.0))
+    few, many = (float((march(spring, START, 2.0, steps) - truth).abs().max()) for steps in (8, 16))
+    assert 20 < few / many < 45
+    assert many < 1e-6
 
 
 def test_refusals() -> None:
