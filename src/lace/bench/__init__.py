@@ -27,6 +27,8 @@ def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str],
     found = bench.measure(model, quick, say)
     settings = {"quick": quick, "model": model.name, "psi": getattr(model.generator, "psi", None)}
     record = Record(name, bench.ABOUT, settings, machine(model.device), found.tables)
+    if name == "speed":
+        record = record.beside(folder, "authors")
     figure, page = folder / f"{record.slug}.png", folder / f"{record.slug}-pictures.jpg"
     yield from record.write(folder, [figure.name, *([page.name] if found.page else [])])
     yield save(bench.draw(found.tables), figure)
