@@ -77,7 +77,8 @@ class Smc(Sampler):
         while ladder[-1] < self.gamma:
             ladder.append(cloud.next_rung(self.gamma, self.survivors))
             cloud.climb(ladder[-1], self.moves)
-            if cloud.log_evidence < FLOOR:
+            # Jensen: P(c) <= E[p^b]^(1 / b) for b above 1.
+            if cloud.log_evidence < FLOOR * max(ladder[-1], 1.0):
                 raise UnsatisfiableCondition("Particles that were led there found next to nothing.")
         return ladder[1:]
 
