@@ -147,7 +147,7 @@ def test_what_no_draw_of_the_bank_obeys_can_be_asked_for_strictly(toy: lace.Mode
     """tone > 5 is true of no draw of 16,384: particles find it, and the stricter the clearer, far below 1e-9."""
     assert toy.plan("tone>5", strictness=1).sampler.settings["gamma"] == pytest.approx(400)
     assert toy.plan("tone>4", strictness=1).sampler.name == "level-set"
-    drawn = [toy.latents("tone>5", 64, strictness=s) for s in (0.4, 0.7, 1)]
+    drawn = [toy.latents("tone>5", 64, strictness=s) for s in (0.4, 1)]
     mean = [float(drawing.w[:, 1].mean()) for drawing in drawn]
     assert mean == sorted(mean)
     assert bool((drawn[-1].w[:, 1] > 5).all())

@@ -55,6 +55,15 @@ def test_the_labelling_judge_chooses_what_it_finds_right(toy: lace.Model) -> Non
     assert wall.right("labeller").tolist() == [1, 1, 1, 1]
 
 
+def test_a_number_is_asked_for_at_values(toy: lace.Model) -> None:
+    """Draws count for the nearest value: tone is N(0, 1), so half of them are nearer to 1 than to -1."""
+    found = Asked.uniform(toy, "bright", tone=(-1.0, 1.0))
+    assert list(found.sentences())[1] == "bright=no & tone=1"
+    assert [str(toy[sentence]) for sentence in found.sentences()] == list(found.sentences())
+    shares = found.as_the_model_draws(toy).shares.reshape(2, 2).sum(dim=0)
+    assert shares.tolist() == pytest.approx([0.5, 0.5], abs=4 * 0.5 / 2**7)
+
+
 def test_shares_as_the_model_draws(ffhq: lace.Model) -> None:
     found = Asked.uniform(ffhq, "glasses", "smile").as_the_model_draws(ffhq)
     glasses = ffhq.bank.readings[:, ffhq.schema.slice("glasses")][:, 1] > -0.6931

@@ -117,9 +117,9 @@ def contenders(model: Model, quick: bool) -> list[Contender]:
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A table for each question, with a row for each contender; a page with pictures of what the paper shows."""
-    n, own = (12, 48) if quick else (512, 2048)
+    n, own = (12, 48) if quick else (400, 2048)
     found, tables = contenders(model, quick), {}
-    times = timed(model, found, 1.0 if quick else 3.0, say)
+    times = timed(model, found, 1.0 if quick else 1.5, say)
     with Viewing(model, quick) as viewing:
         say("the model's own pictures")
         features = viewing.seen(own_latents(model, own + n), ()).features

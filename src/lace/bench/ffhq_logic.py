@@ -71,7 +71,7 @@ WAYS = (
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A row for each sentence and way; a page with faces of each."""
-    n = SHOWN if quick else 256
+    n = SHOWN if quick else 200
     labels = truth(read_labels(LABELS, model.schema)[0], model.schema).to(model.device)
     rows: list[tuple[Cell, ...]] = []
     faces, captions = [], []

@@ -64,7 +64,7 @@ def contenders(model: Model, quick: bool) -> list[Contender]:
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A table for each sentence, with a row for each contender; a page with faces of each."""
-    n = SHOWN if quick else 256
+    n = SHOWN if quick else 160
     labels = truth(read_labels(LABELS, model.schema)[0], model.schema).to(model.device)
     tables, faces, captions = {}, list[Any](), list[str]()
     with Viewing(model, quick) as viewing:

@@ -45,7 +45,7 @@ def contenders(quick: bool) -> list[Contender]:
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """One table of all contenders on all questions, and one that answers for each of the paper's samplers."""
-    n, own = (12, 48) if quick else (384, 2048)
+    n, own = (12, 48) if quick else (320, 2048)
     say("the model's own pictures")
     gallery, lines = Gallery.opened(model, own, own), []
     for words in WORDS:

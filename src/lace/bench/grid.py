@@ -57,7 +57,7 @@ def exact() -> list[Contender]:
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A table for each sampler; a quick run takes every fortieth setting, and all exact ones."""
-    n, own, every = (16, 48, 40) if quick else (96, 2048, 1)
+    n, own, every = (16, 48, 40) if quick else (64, 2048, 1)
     say("the model's own pictures")
     gallery, asked = Gallery.opened(model, own, own), Asked.uniform(model, *WORDS)
     chosen = scored(Contender("chosen by A", {}), gallery.chosen(asked, n), gallery)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -40,18 +40,29 @@ class Viewing:
         self.model, self.jury = model, Jury.load(FOLDER, model.device, ("independent",))
         self.panel = FacePanel.load(FOLDER, model.schema, model.device, workers=0 if quick else WORKERS)
 
-    def seen(self, w: Tensor, names: Collection[str]) -> Seen:
-        """What all of them say of the pictures of w; the panel is asked for these attributes alone."""
+    def seen(
+        self,
+        w: Tensor,
+        names: Collection[str],
+        others: Collection[str] = (),
+        watch: Callable[[Tensor], object] | None = None,
+    ) -> Seen:
+        """What all of them say of the pictures of w, which ``watch`` is shown too.
+
+        The panel is asked for the attributes ``names`` alone, the independent judge for ``others`` as well.
+        """
         verdicts: list[Verdict] = []
 
         def shown() -> Iterator[Tensor]:
             for faces in drawn(self.model.generator, w):
                 verdicts.append(self.jury(faces))
+                if watch:
+                    watch(faces)
                 yield faces
 
         labels = self.panel.read(shown(), names)
         verdict = Verdict.joined(verdicts)
-        return Seen(labels, second_opinion(verdict, names, self.model.schema), verdict.features.cpu())
+        return Seen(labels, second_opinion(verdict, (*names, *others), self.model.schema), verdict.features)
 
     def __enter__(self) -> Viewing:
         return self
