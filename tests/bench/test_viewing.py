@@ -17,7 +17,7 @@ from lace.bench.viewing import Seen, Viewing
 
 
 def test_a_viewing_says_what_each_of_them_says_alone(ffhq: lace.Model) -> None:
-    w, names, others = ffhq.at(["0:0", "0:7"]).w, ("glasses", "haircolor"), ("hat",)
+    w, names, others = ffhq.at(["0:7"]).w, ("glasses", "haircolor"), ("hat",)
     watched: list[int] = []
     with Viewing(ffhq, quick=True) as viewing:
         seen = viewing.seen(w, names, others, lambda faces: watched.append(len(faces)))
@@ -25,7 +25,7 @@ def test_a_viewing_says_what_each_of_them_says_alone(ffhq: lace.Model) -> None:
         with FacePanel.load(FOLDER, ffhq.schema, ffhq.device, panel) as alone:
             expected = alone.read(drawn(ffhq.generator, w), asked)
         assert torch.allclose(said, expected, atol=1e-5, equal_nan=True)
-    assert sum(watched) == 2
+    assert watched == [1]
 
 
 def test_accuracy_has_a_cell_for_each_column(ffhq: lace.Model) -> None:
