@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHES", "run"]
 
-BENCHES = ("ffhq-editing", "ffhq-logic", "frontier", "grid", "spaces", "speed", "temperature")
+BENCHES = (
+    *("ffhq-conditional", "ffhq-editing", "ffhq-logic", "ffhq-zeroshot"),
+    *("frontier", "grid", "spaces", "speed", "temperature"),
+)
 
 
 def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str], None]) -> Iterator[Path]:

@@ -6,6 +6,8 @@ as in the paper. Judges look at the pictures before and after every edit:
 ACC:       the match with what the sequence asks for (lace.metrics.accuracy), by the panel that labels
 DES:       how far each edit moves its own attribute and no other (lace.metrics.disentanglement)
 identity:  1 - cosine of ArcFace's embeddings, to the picture before the edit and to the start
+FD:        the Frechet distance after all edits to faces that the model draws by itself and on which the panel sees all
+           that the sequence asks for, on the independent judge's features
 kept:      the share of other words on which the independent judge says the same as of the start
 """
 
@@ -19,21 +21,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..attributes.annotators.faces import FacePanel
 from ..attributes.schema import Discrete
 from ..baselines.values import asked_values
+from ..conditions.margin import margin
 from ..drawing import Drawing
 from ..editing.album import Album
 from ..editing.neighbourhood import Neighbourhood
 from ..editing.paper import Paper
 from ..metrics.bootstrap import Estimate, estimate, mean
 from ..metrics.disentanglement import Disentanglement, disentanglement
+from ..metrics.frechet import Moments, frechet_distance, moments
 from ..metrics.identity import Identity, identity_loss
 from ..model import Model, load
 from ..sheet import contact_sheet
+from .ffhq_logic import truth
 from .figures import COLORS, panels, tidy
-from .gallery import FOLDER, WORKERS, drawn
 from .record import Cell, Findings, Table
+from .viewing import Viewing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +65,8 @@ TWELVE = (
 # Words that no edit here is about or brings along.
 OTHERS = ("gender", "beard", "bald", "hat", "bangs", "wavyhair", "goatee", "sideburns")
 SHOWN = 2
+# Faces drawn for the reference, for each that is edited.
+REFERENCE = 4
 
 
 @dataclass(frozen=True)
@@ -85,23 +91,26 @@ def contenders() -> list[Contender]:
 
 
 class Bench:
-    """A model and those who look at its pictures; the panel is its owner's to close."""
+    """A model and those who look at its pictures; the viewing is its owner's to close."""
 
-    def __init__(self, model: Model, panel: FacePanel) -> None:
-        self.model, self.panel = model, panel
-        self.independent = FacePanel.load(FOLDER, model.schema, model.device, "independent")
+    def __init__(self, model: Model, viewing: Viewing) -> None:
+        self.model, self.viewing = model, viewing
         self.identity = Identity.load().to(model.device)
 
     def seen(self, drawing: Drawing, words: tuple[str, ...]) -> Stage:
         """What all of them say of a drawing."""
-        labels = self.panel.read(self.faces(drawing), words)
-        others = self.independent.read(self.faces(drawing), OTHERS)
-        with torch.inference_mode():
-            embeddings = torch.cat([self.identity.embed(faces).cpu() for faces in self.faces(drawing)])
-        return Stage(labels, others, embeddings)
+        embeddings: list[Tensor] = []
+        seen = self.viewing.seen(
+            drawing.w, words, OTHERS, lambda faces: embeddings.append(self.identity.embed(faces).cpu())
+        )
+        return Stage(seen.labels, seen.second, torch.cat(embeddings), seen.features)
 
-    def faces(self, drawing: Drawing) -> Iterator[Tensor]:
-        return drawn(self.model.generator, drawing.w)
+    def by_itself(self, edits: tuple[str, ...], n: int) -> Moments:
+        """Of n faces drawn by the whole sequence, no edit among them, those on which the panel sees all of it."""
+        formula = self.model.formula(" & ".join(edits))
+        seen = self.viewing.seen(self.model.latents(formula, n, seed=9).w, [edit.partition("=")[0] for edit in edits])
+        shown = margin(formula, truth(seen.labels, self.model.schema), self.model.schema) > 0
+        return moments(seen.features[shown])
 
 
 @dataclass(frozen=True)
@@ -111,18 +120,19 @@ class Stage:
     labels: Tensor
     others: Tensor
     embeddings: Tensor
+    features: Tensor
 
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A table for each order: a row for each way to edit and each truncation."""
-    n, psis = (6, (0.7,)) if quick else (512, (0.5, 0.7))
+    n, psis = (6, (0.7,)) if quick else (128, (0.5, 0.7))
     tables, pages = {}, []
     for edits in ORDERS[: 1 if quick else None]:
         rows: list[tuple[Cell, ...]] = []
         for psi in psis:
             own = load(model.name, str(model.device), psi)
-            with FacePanel.load(FOLDER, own.schema, own.device, workers=0 if quick else WORKERS) as panel:
-                for contender, album, figures in raced(Bench(own, panel), edits, n, say):
+            with Viewing(own, quick) as viewing:
+                for contender, album, figures in raced(Bench(own, viewing), edits, n, say):
                     rows.append((contender.name, psi, *figures))
                     if psi == psis[-1] and edits == ORDERS[0]:
                         pages.append((contender.name, faces_of(album)))
@@ -135,11 +145,11 @@ def raced(
     bench: Bench, edits: tuple[str, ...], n: int, say: Callable[[str], None]
 ) -> Iterator[tuple[Contender, Album, list[float]]]:
     """What each contender makes of the same faces."""
-    start = bench.model.latents(START, n, seed=7)
+    start, truly = bench.model.latents(START, n, seed=7), bench.by_itself(edits, REFERENCE * n)
     for contender in contenders():
         say(f"{', '.join(edits)}: {contender.name}")
         album = bench.model.edit(start, edits, method=contender.method, subset=contender.subset)
-        yield contender, album, scored(bench, album)
+        yield contender, album, scored(bench, album, truly)
 
 
 NOTE = (
@@ -147,18 +157,19 @@ NOTE = (
     + START.replace("|", "\\|")
     + ". DES by the paper's letter; plain counts the others' change "
     "as it is. low, high: 95 % of DES. ACC is 1 - |difference| / range for numbers. obeys: by the heads. The paper, on "
-    "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses); "
-    "StyleFlow 0.569, 0.549, and 0.947, 0.773, 0.817, 0.876."
+    "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses), FID "
+    "27.94; StyleFlow 0.569, 0.549, 0.947, 0.773, 0.817, 0.876, and 44.13. Theirs is FID to what was drawn for nothing "
+    "asked; FD is to what the model draws by itself for the whole sequence, as the panel sees it."
 )
 
 
 def columns(names: list[str]) -> tuple[str, ...]:
     steps = [f"{figure} +{name}" for name in names for figure in ("DES", "identity")]
     accs = [f"ACC {name}" for name in names]
-    return ("edited by", "psi", *steps, "DES", "low", "high", "plain", "identity", *accs, "kept", "obeys")
+    return ("edited by", "psi", *steps, "DES", "low", "high", "plain", "identity", *accs, "kept", "obeys", "FD")
 
 
-def scored(bench: Bench, album: Album) -> list[float]:
+def scored(bench: Bench, album: Album, truly: Moments) -> list[float]:
     """A row of the table, after the name."""
     names = tuple(formula_words(album))
     stages = [bench.seen(drawing, names) for drawing in album.drawings]
@@ -172,7 +183,8 @@ def scored(bench: Bench, album: Album) -> list[float]:
     total = [*found.mean.des, found.mean.plain.value, lost(stages[0], stages[-1]).value]
     last = album.drawings[-1].log_prob
     obeys = float("nan") if last is None else float(last.exp().mean())
-    return [*steps, *total, *accs(found), kept(stages[0], stages[-1], album), obeys]
+    distance = frechet_distance(moments(stages[-1].features), truly)
+    return [*steps, *total, *accs(found), kept(stages[0], stages[-1], album), obeys, distance]
 
 
 def formula_words(album: Album) -> Iterator[str]:

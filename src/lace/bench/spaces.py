@@ -100,7 +100,7 @@ def on_picture(model: Model, gallery: Gallery) -> Model:
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A line for each space; a quick run leaves the picture out, whose every step draws all pictures."""
-    n, own, count, epochs = (16, 96, 400, 30) if quick else (256, 4096, 16_384, 50)
+    n, own, count, epochs = (16, 64, 300, 30) if quick else (256, 2048, 8192, 50)
     say("the model's own pictures")
     gallery, asked = Gallery.opened(model, own), Asked.uniform(model, *WORDS)
     words = Schema(model.schema[name] for name in WORDS)
@@ -115,8 +115,8 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
         rows.append((seconds, *flown(on_latents(space, model, heads), Ode(), asked, n, gallery)))
     if not quick:
         say("picture")
-        rows.append((None, *flown(on_picture(model, gallery), Ode(batch=16), asked, n // 4, gallery)))
-    note = f"{n} pictures a row, a quarter of them for the picture itself; {count:,} labelled latents. FD: {FEATURES}."
+        rows.append((None, *flown(on_picture(model, gallery), Ode(batch=16), asked, n // 8, gallery)))
+    note = f"{n} pictures a row, an eighth of them for the picture itself; {count:,} labelled latents. FD: {FEATURES}."
     columns = ("training s", "space", *COLUMNS)
     return Findings(
         {"spaces": Table("The paper's flow, by where attributes are read", columns, rows, f"{note} {PAPER}")}

@@ -55,15 +55,15 @@ class Verdict:
 
 
 class Jury:
-    """Both judges, on one device."""
+    """The judges, on one device; the independent one is always among them."""
 
     def __init__(self, judges: dict[str, Judge]) -> None:
         self.judges = judges
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device) -> Jury:
+    def load(cls, folder: Path, device: torch.device, judges: tuple[str, ...] = JUDGES) -> Jury:
         """The judges of a folder, ``labeller.safetensors`` and ``independent.safetensors``."""
-        paths = {name: folder / f"{name}.safetensors" for name in JUDGES}
+        paths = {name: folder / f"{name}.safetensors" for name in judges}
         for path in paths.values():
             if not path.exists():
                 raise DataError(f"The judge {path} is not there; run this from the root of a checkout of LACE.")

@@ -102,7 +102,8 @@ class Smc(Sampler):
         while ladder[-1].power < self.gamma:
             next_up = Rung(cloud.next_rung(self.gamma, self.survivors), ladder[-1].turn)
             ladder.append(Rung(next_up.power, cloud.climb(next_up, self.moves, learn=LEARN)))
-            if cloud.log_evidence < FLOOR:
+            # Jensen: P(c) <= E[p^b]^(1 / b) for b above 1.
+            if cloud.log_evidence < FLOOR * max(ladder[-1].power, 1.0):
                 raise UnsatisfiableCondition("Particles that were led there found next to nothing.")
         return ladder[1:]
 
