@@ -107,8 +107,9 @@ class _Evaluation:
     def event(self, event: Event) -> Tensor:
         match event.variable:
             case Discrete(name=name):
-                chosen = [event.variable.classes.index(str(cell)) for cell in event.cells]
-                return self.readings[:, self.schema.slice(name)][:, chosen].logsumexp(dim=1)
+                first = self.schema.slice(name).start
+                chosen = [self.readings[:, first + event.variable.classes.index(str(cell))] for cell in event.cells]
+                return chosen[0] if len(chosen) == 1 else torch.stack(chosen).logsumexp(dim=0)
             case Continuous() as attribute:
                 return torch.stack([self.interval(attribute, *cell) for cell in event.cells]).logsumexp(dim=0)  # type: ignore[misc]
             case Near() as near:

@@ -38,7 +38,7 @@ class Recorded:
 
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         rows = len(inputs[0])
-        if not inputs[0].is_cuda or not 0 < rows <= self._most:
+        if not inputs[0].is_cuda or not 0 < rows <= self._most or torch.cuda.is_current_stream_capturing():
             return self._function(*inputs)
         size = 1 << (rows - 1).bit_length() if self._is_padded else rows
         shapes: Shapes = (size, *(x.shape[1:] for x in inputs))
