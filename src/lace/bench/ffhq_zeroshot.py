@@ -68,7 +68,7 @@ def contenders(model: Model, quick: bool) -> list[Contender]:
 
 
 def exact(strictness: float, quick: bool) -> Contender:
-    """What a strictness comes to where no draw obeys; a quick run leads an eighth of the particles."""
+    """What a strictness comes to where no draw obeys; a quick run leads fewer particles by fewer moves."""
     s = Strictness.of(strictness)
     wish: Wishes = {"sampler": Smc(128, gamma=s.gamma / (s.q or 1))} if quick else {"strictness": strictness}
     return Contender(f"exact {strictness:g}", wish)
