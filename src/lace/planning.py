@@ -39,12 +39,15 @@ READINGS = ("probability", "energy")
 MANY = 2**17
 # Below this mean p(c|z) there is nothing to show: all of P(c) is the heads' doubt about draws that do not obey.
 DOUBT = 0.01
-# How often particles are evaluated for each of them, on a rare sentence: once more so often for each fourfold gamma.
-CLIMB = 100
+# How often particles are evaluated, on a rare sentence, for each of them and of their moves: as often again for each
+# fourfold gamma.
+CLIMB = 25
+# Beyond the gamma of strictness 0.4 particles end as siblings: there, moves are worth more than many of them.
+FEW = {"particles": 256, "moves": 16}
 
 # Exact in the limit, and held to the condition gamma times over; then the paper's own, also as its code does them.
 KERNELS: dict[str, Callable[[float], Sampler]] = {
-    "smc": lambda gamma: Smc(gamma=gamma),
+    "smc": lambda gamma: Smc(gamma=gamma) if gamma <= 4 else Smc(gamma=gamma, **FEW),
     "elliptical": lambda gamma: Elliptical(gamma=gamma),
     "pcnl": lambda gamma: Pcnl(gamma=gamma),
 }
@@ -138,7 +141,7 @@ def _kernel(wish: Wish, gamma: float, n: int, why: str) -> Plan:
     sampler = KERNELS[name](gamma)
     if isinstance(sampler, Smc):
         particles = sampler.particles
-        evaluations = -(-n // particles) * particles * CLIMB * (1 + math.log(max(gamma, 1), 4))
+        evaluations = -(-n // particles) * particles * CLIMB * sampler.moves * (1 + math.log(max(gamma, 1), 4))
         return Plan(sampler, f"{particles} particles led to it; {why}", evaluations / n, wish.reading)
     steps = sampler.settings["steps"]
     return Plan(sampler, f"walks of {steps} moves; {why}", steps, wish.reading)

@@ -22,6 +22,16 @@ def test_each_walk_has_the_condition_of_its_combination(ffhq: lace.Model) -> Non
     assert torch.allclose(crowd.log_prob_of(z[4:], torch.tensor([4, 5])), alone[4:], atol=1e-4)
 
 
+def test_numbers_are_energies(toy: lace.Model) -> None:
+    """bright=yes & tone=1 as both readings have it, the gradient included."""
+    asked, z = Asked.uniform(toy, "bright", tone=(-1.0, 1.0)), toy.generator.prior(3, torch.arange(4)).requires_grad_()
+    found = Crowd(toy, asked, [0, 0, 0, 4]).log_prob_of(z, None)
+    expected = toy.target("bright & tone=1").log_prob(z)
+    assert torch.allclose(found, expected, atol=1e-4)
+    slopes = [torch.autograd.grad(value.sum(), z)[0] for value in (found, expected)]
+    assert torch.allclose(*slopes, atol=1e-3)
+
+
 def test_a_contest_of_walks_draws_all_combinations_at_once(toy: lace.Model) -> None:
     """The first combination's walks have the addresses that they have alone; the others follow them."""
     asked, walk = Asked.uniform(toy, "bright"), Langevin(20)

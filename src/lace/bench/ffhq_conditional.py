@@ -23,6 +23,9 @@ from ..metrics.accuracy import ALL, accuracy
 from ..metrics.frechet import Moments, frechet_distance, moments
 from ..metrics.jury import FEATURES
 from ..model import Model
+from ..samplers.base import Walk
+from ..samplers.langevin import Langevin
+from ..samplers.ode import Ode
 from ..samplers.pc import PredictorCorrector
 from ..sheet import contact_sheet
 from .contest import Contender, drawn, needed
@@ -105,12 +108,11 @@ OWN = "nothing asked"
 
 def contenders(model: Model, quick: bool) -> list[Contender]:
     """The paper's, those trained, and the exact ones from lax to strict."""
-    energy = ("ode", "langevin", "langevin-authors")
-    paper = [Contender(name, {"sampler": name, "reading": "energy"}) for name in energy[: 1 if quick else None]]
-    paper += [
-        Contender(f"pc, N = {steps}", {"sampler": PredictorCorrector(steps), "reading": "energy"})
-        for steps in (() if quick else (100, 200))
-    ]
+    walks: dict[str, Walk] = {"ode": Ode()}
+    if not quick:
+        walks |= {"langevin": Langevin(), "langevin-authors": Langevin.authors()}
+        walks |= {f"pc, N = {steps}": PredictorCorrector(steps) for steps in (100, 200)}
+    paper = [Contender(name, {"sampler": walk, "reading": "energy"}) for name, walk in walks.items()]
     ladder = (0.0, 0.4) if quick else (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     return [*trained(model), *paper, *(Contender(f"exact {s:g}", {"strictness": s}) for s in ladder)]
 

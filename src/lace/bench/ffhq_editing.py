@@ -23,11 +23,14 @@ from torch import Tensor
 
 from ..attributes.schema import Discrete
 from ..baselines.values import asked_values
+from ..conditions.energy import SIGMA
+from ..conditions.formula import And, Near, Within
 from ..conditions.margin import margin
 from ..drawing import Drawing
 from ..editing.album import Album
 from ..editing.neighbourhood import Neighbourhood
 from ..editing.paper import Paper
+from ..errors import UnsatisfiableCondition
 from ..metrics.bootstrap import Estimate, estimate, mean
 from ..metrics.disentanglement import Disentanglement, disentanglement
 from ..metrics.frechet import Moments, frechet_distance, moments
@@ -65,8 +68,8 @@ TWELVE = (
 # Words that no edit here is about or brings along.
 OTHERS = ("gender", "beard", "bald", "hat", "bangs", "wavyhair", "goatee", "sideburns")
 SHOWN = 2
-# Faces drawn for the reference, for each that is edited.
-REFERENCE = 4
+# Faces drawn for the reference, for each that is edited, and how many draws each may take.
+REFERENCE, RAREST = 2, 2**17
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,27 @@ class Bench:
         )
         return Stage(seen.labels, seen.second, torch.cat(embeddings), seen.features)
 
-    def by_itself(self, edits: tuple[str, ...], n: int) -> Moments:
-        """Of n faces drawn by the whole sequence, no edit among them, those on which the panel sees all of it."""
-        formula = self.model.formula(" & ".join(edits))
-        seen = self.viewing.seen(self.model.latents(formula, n, seed=9).w, [edit.partition("=")[0] for edit in edits])
+    def by_itself(self, edits: tuple[str, ...], n: int) -> Moments | None:
+        """Of n faces drawn within reach of all that is asked, those on which the panel sees it; None of what is rarer.
+
+        They are independent draws: particles would be siblings.
+        """
+        formula = And(tuple(within_reach(self.model.formula(edit)) for edit in edits))
+        try:
+            w = self.model.latents(formula, n, seed=9, sampler="rejection", max_draws=RAREST * n).w
+        except UnsatisfiableCondition:
+            return None
+        seen = self.viewing.seen(w, [edit.partition("=")[0] for edit in edits])
         shown = margin(formula, truth(seen.labels, self.model.schema), self.model.schema) > 0
-        return moments(seen.features[shown])
+        return moments(seen.features[shown]) if int(shown.sum()) > 1 else None
+
+
+def within_reach(edit: Formula) -> Formula:
+    """The range that counts as the number asked for (lace.conditions.margin)."""
+    if not isinstance(edit, Near):
+        return edit
+    reach = SIGMA * edit.attribute.span
+    return Within(edit.attribute, edit.value - reach, edit.value + reach)
 
 
 @dataclass(frozen=True)
@@ -143,7 +161,7 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
 
 def raced(
     bench: Bench, edits: tuple[str, ...], n: int, say: Callable[[str], None]
-) -> Iterator[tuple[Contender, Album, list[float]]]:
+) -> Iterator[tuple[Contender, Album, list[Cell]]]:
     """What each contender makes of the same faces."""
     start, truly = bench.model.latents(START, n, seed=7), bench.by_itself(edits, REFERENCE * n)
     for contender in contenders():
@@ -169,7 +187,7 @@ def columns(names: list[str]) -> tuple[str, ...]:
     return ("edited by", "psi", *steps, "DES", "low", "high", "plain", "identity", *accs, "kept", "obeys", "FD")
 
 
-def scored(bench: Bench, album: Album, truly: Moments) -> list[float]:
+def scored(bench: Bench, album: Album, truly: Moments | None) -> list[Cell]:
     """A row of the table, after the name."""
     names = tuple(formula_words(album))
     stages = [bench.seen(drawing, names) for drawing in album.drawings]
@@ -183,7 +201,7 @@ def scored(bench: Bench, album: Album, truly: Moments) -> list[float]:
     total = [*found.mean.des, found.mean.plain.value, lost(stages[0], stages[-1]).value]
     last = album.drawings[-1].log_prob
     obeys = float("nan") if last is None else float(last.exp().mean())
-    distance = frechet_distance(moments(stages[-1].features), truly)
+    distance = frechet_distance(moments(stages[-1].features), truly) if truly else None
     return [*steps, *total, *accs(found), kept(stages[0], stages[-1], album), obeys, distance]
 
 

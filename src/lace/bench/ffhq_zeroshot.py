@@ -4,6 +4,7 @@ p:      the mean probability of a term by the heads, on what was drawn
 ACC:    the match of each term with what was asked (lace.metrics.accuracy), by the panel that labels
 right:  the share of pictures on which the whole sentence is true, by the panel, and by the independent judge but for
         age, of which it knows nothing; a number counts within a tenth of its range
+differ: the mean cosine distance of all pairs, on features of the independent judge; particles may be siblings
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..conditions.probability import log_probability
 from ..errors import UnsatisfiableCondition
 from ..metrics.accuracy import accuracy
 from ..metrics.bootstrap import estimate, mean
+from ..metrics.diversity import cosine, diversity
 from ..model import Model
 from ..samplers.smc import Smc
 from ..samplers.strictness import Strictness
@@ -66,7 +68,7 @@ def contenders(model: Model, quick: bool) -> list[Contender]:
 
 
 def exact(strictness: float, quick: bool) -> Contender:
-    """What a strictness comes to where no draw obeys; a quick run leads an eighth of the particles."""
+    """What a strictness comes to where no draw obeys; a quick run leads fewer particles by fewer moves."""
     s = Strictness.of(strictness)
     wish: Wishes = {"sampler": Smc(128, gamma=s.gamma / (s.q or 1))} if quick else {"strictness": strictness}
     return Contender(f"exact {strictness:g}", wish)
@@ -112,7 +114,7 @@ def columns(formula: Formula) -> tuple[str, ...]:
     words = names(formula)
     return (
         *("by", *(f"p {word}" for word in words), *(f"ACC {word}" for word in words)),
-        *("years", "right", "low", "high", "right by B", "evaluations a latent"),
+        *("years", "right", "low", "high", "right by B", "differ", "evaluations a latent"),
     )
 
 
@@ -134,7 +136,7 @@ def asked(
 
 
 def judged(seen: Seen, formula: Formula, model: Model) -> list[Cell]:
-    """ACC of each term, the mean age, and how often the sentence is true."""
+    """ACC of each term, the mean age, how often the sentence is true, and how different the faces are."""
     scores = accuracy(seen.labels, asked_values(formula, model.schema), model.schema)
     years = model.schema.natural(seen.labels, model.schema["age"]).nanmean()  # type: ignore[arg-type]
     second = [term for term in terms(formula) if isinstance(next(leaves(term)).attribute, Discrete)]
@@ -143,6 +145,7 @@ def judged(seen: Seen, formula: Formula, model: Model) -> list[Cell]:
         float(years),
         *estimate(right(terms(formula), seen.labels, model), mean),
         float(right(tuple(second), seen.second, model).mean()),
+        diversity(cosine(seen.features)).value,
     ]
 
 

@@ -95,7 +95,7 @@ def frontier(axis: Axes, lines: list[Line]) -> None:
     """The exact samplers as one path, all others as points."""
     exact = [line for line in lines if line.strictness is not None]
     path = [line.distance for line in exact], [line.right_b for line in exact]
-    axis.semilogx(*path, "o-", color=COLORS[0], label="exact, by strictness")
+    axis.plot(*path, "o-", color=COLORS[0], label="exact, by strictness")
     for line in (exact[0], exact[-1]):
         axis.annotate(
             f"{line.strictness:g}", (line.distance, line.right_b), textcoords="offset points", xytext=(5, -10)
@@ -103,4 +103,4 @@ def frontier(axis: Axes, lines: list[Line]) -> None:
     for k, line in enumerate(line for line in lines if line.strictness is None):
         marker = "*" if line.sampler == CHOSEN else "^" if line.sampler in CHAINS else "s"
         color = COLORS[1 + k % (len(COLORS) - 1)]
-        axis.semilogx([line.distance], [line.right_b], marker, color=color, label=line.sampler)
+        axis.plot([line.distance], [line.right_b], marker, color=color, label=line.sampler)
