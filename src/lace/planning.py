@@ -2,8 +2,8 @@
 
 The bank foretells what a sampler would keep: rejection the mean of p(c|z)^gamma, a level set the share of margins above
 its threshold. ``auto`` takes rejection up to strictness 0.4 and level sets beyond; where rejection would try more than
-131,072 draws, and more than particles do, it leads particles there by SMC. Where no draw of the bank obeys there is no
-level to set: beyond 0.4 it leads particles that are held to the condition gamma / q times over.
+131,072 draws (on a GPU 1,048,576), and more than particles do, it leads particles there by SMC. Where no draw of the
+bank obeys there is no level to set: beyond 0.4 it leads particles that are held to the condition gamma / q times over.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["DOUBT", "READINGS", "SAMPLERS", "Plan", "Wish", "Wishes", "percent",
 
 READINGS = ("probability", "energy")
 # More draws than this for one sentence are better spent on particles.
-MANY = 2**17
+MANY = {"cpu": 2**17, "cuda": 2**20}
 # Below this mean p(c|z) there is nothing to show: all of P(c) is the heads' doubt about draws that do not obey.
 DOUBT = 0.01
 # How often particles are evaluated, on a rare sentence, for each of them and of their moves: as often again for each
@@ -123,7 +123,7 @@ def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> 
             raise no_energies()
         return _kernel(wish, s.gamma, n, "energies are no probabilities to accept a draw by")
     exact = _rejection(log_probability(formula, bank, schema), s.gamma, wish.max_draws)
-    if wish.sampler == "auto" and n * exact.draws_each > MANY:
+    if wish.sampler == "auto" and n * exact.draws_each > MANY.get(bank.device.type, MANY["cpu"]):
         led = _kernel(wish, s.gamma, n, f"too rare to wait for: {exact.why.rpartition(', ')[2]}")
         return led if led.draws_each < exact.draws_each else exact
     return exact

@@ -18,13 +18,14 @@ BLOCK = 512
 
 
 @triton.jit
-def _units(seed, index, stream, rows, blocks, BLOCK: tl.constexpr):
+def _units(low, high, index, stream, rows, blocks, BLOCK: tl.constexpr):
     """Four uniform numbers for each of BLOCK (row, block)."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     address = tl.load(index + place // blocks, mask=place < rows.to(tl.int64) * blocks, other=0)
-    low, high = (address & 0xFFFFFFFF).to(tl.uint32), (address >> 32).to(tl.uint32)
-    same = tl.full(place.shape, 0, tl.uint32) + stream.to(tl.uint32)
-    a, b, c, d = tl.philox(seed, low, high, (place % blocks).to(tl.uint32), same)
+    near, far = (address & 0xFFFFFFFF).to(tl.uint32), (address >> 32).to(tl.uint32)
+    same = tl.full(place.shape, 0, tl.uint32) + stream.to(tl.uint32, bitcast=True)
+    seed = (high.to(tl.uint32, bitcast=True).to(tl.uint64) << 32) | low.to(tl.uint32, bitcast=True).to(tl.uint64)
+    a, b, c, d = tl.philox(seed, near, far, (place % blocks).to(tl.uint32), same)
     return _unit(a), _unit(b), _unit(c), _unit(d)
 
 
@@ -41,15 +42,15 @@ def _write(out, a, b, c, d, rows, blocks, BLOCK: tl.constexpr):
     tl.store(out + spread, four, mask=spread < 4 * rows.to(tl.int64) * blocks)
 
 
-@triton.jit(do_not_specialize=["seed", "stream", "rows"])
-def _uniform_kernel(out, seed, index, stream, rows, blocks, BLOCK: tl.constexpr):
-    a, b, c, d = _units(seed, index, stream, rows, blocks, BLOCK)
+@triton.jit(do_not_specialize=["low", "high", "stream", "rows"])
+def _uniform_kernel(out, low, high, index, stream, rows, blocks, BLOCK: tl.constexpr):
+    a, b, c, d = _units(low, high, index, stream, rows, blocks, BLOCK)
     _write(out, a, b, c, d, rows, blocks, BLOCK)
 
 
-@triton.jit(do_not_specialize=["seed", "stream", "rows"])
-def _normal_kernel(out, seed, index, stream, rows, blocks, BLOCK: tl.constexpr):
-    a, b, c, d = _units(seed, index, stream, rows, blocks, BLOCK)
+@triton.jit(do_not_specialize=["low", "high", "stream", "rows"])
+def _normal_kernel(out, low, high, index, stream, rows, blocks, BLOCK: tl.constexpr):
+    a, b, c, d = _units(low, high, index, stream, rows, blocks, BLOCK)
     near, far = tl.sqrt(-2 * tl.log(a)), tl.sqrt(-2 * tl.log(c))
     turn, other = 6.283185307179586 * b, 6.283185307179586 * d
     first, second = near * tl.cos(turn), near * tl.sin(turn)
@@ -71,7 +72,11 @@ def _run(kernel: Any, seed: int, index: Tensor, count: int, stream: int) -> Tens
     rows, blocks = len(index), -(-count // 4)
     out = torch.empty(rows, 4 * blocks, device=index.device)
     if rows:
-        # Seeds are numbers of 64 bits without a sign, and arguments have one.
-        signed = seed - 2**64 if seed >= 2**63 else seed
-        kernel[(triton.cdiv(rows * blocks, BLOCK),)](out, signed, index.contiguous(), stream, rows, blocks, BLOCK)
+        grid = (triton.cdiv(rows * blocks, BLOCK),)
+        kernel[grid](out, _word(seed), _word(seed >> 32), index.contiguous(), _word(stream), rows, blocks, BLOCK)
     return out[:, :count]
+
+
+def _word(number: int) -> int:
+    """The low 32 bits, as a number with a sign: whatever it is, a kernel's argument is then of one kind."""
+    return (number + 2**31) % 2**32 - 2**31
