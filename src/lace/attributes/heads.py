@@ -11,6 +11,7 @@ table that says which of them speak for which attribute.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -119,7 +120,7 @@ class MlpHeads(Heads):
         self.biases = nn.ParameterList(torch.zeros(nets, 1, b) for b in sizes[1:])
         self.register_buffer("speakers", speakers.to(torch.float32))
         self.register_buffer("temperature", torch.ones(len(schema)))
-        self._alike = nn.ModuleList(Alike(schema, members) for members in alike(schema))
+        self._alike = nn.ModuleList(Alike(schema, members, bool(speakers.all())) for members in alike(schema))
         order = [column for members in alike(schema) for column in columns_of(schema, members)]
         self.register_buffer("_place", torch.tensor(order).argsort(), persistent=False)
 
@@ -134,13 +135,13 @@ class MlpHeads(Heads):
         """Raw outputs of every network: [M, N, columns]."""
         x = w.to(self.weights[0].dtype).expand(len(self.speakers), *w.shape)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = F.leaky_relu(torch.baddbmm(bias, x, weight), SLOPE)
+            x = F.leaky_relu_(torch.baddbmm(bias, x, weight), SLOPE)
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
     def forward(self, w: Tensor) -> Tensor:
         logits = self.logits(w)
-        read = torch.cat([group(logits, self.speakers, self.temperature) for group in self._alike], dim=1)
-        return read.index_select(1, self._place).float()
+        read = [group(logits, self.speakers, self.temperature).float() for group in self._alike]
+        return read[0] if len(read) == 1 else torch.cat(read, dim=1).index_select(1, self._place)
 
     def only(self, names: Collection[str]) -> MlpHeads:
         chosen = [k for k, attribute in enumerate(self.schema) if attribute.name in names]
@@ -203,25 +204,33 @@ class Alike(nn.Module):
     columns: Tensor
     members: Tensor
 
-    def __init__(self, schema: Schema, members: list[int]) -> None:
+    def __init__(self, schema: Schema, members: list[int], all_speak: bool) -> None:
         super().__init__()
         self.is_number = isinstance(schema.attributes[members[0]], Continuous)
+        self.is_all, self.all_speak = len(members) == len(schema), all_speak
         self.register_buffer("columns", torch.tensor(columns_of(schema, members)), persistent=False)
         self.register_buffer("members", torch.tensor(members), persistent=False)
 
     def forward(self, logits: Tensor, speakers: Tensor, temperature: Tensor) -> Tensor:
         """Readings [N, members x C] from the outputs [M, N, columns] of all networks."""
+        if not self.is_all:
+            logits = logits.index_select(2, self.columns)
+            speakers, temperature = speakers.index_select(1, self.members), temperature.index_select(0, self.members)
         # [M, N, members, C], and who speaks as [M, 1, members, 1].
-        own = logits.index_select(2, self.columns).float().unflatten(2, (len(self.members), -1))
-        speaks = speakers.index_select(1, self.members)[:, None, :, None]
-        if self.is_number:
-            return ((own * speaks).sum(dim=0) / speaks.sum(dim=0)).flatten(1)
-        return mix(own / temperature.index_select(0, self.members)[:, None], speaks).flatten(1)
+        own = logits.float().unflatten(2, (len(self.members), -1))
+        speaks = None if self.all_speak else speakers[:, None, :, None]
+        if not self.is_number:
+            return mix(own / temperature[:, None], speaks).flatten(1)
+        mean = own.mean(dim=0) if speaks is None else (own * speaks).sum(dim=0) / speaks.sum(dim=0)
+        return mean.flatten(1)
 
 
 def mix(logits: Tensor, speaks: Tensor | None = None) -> Tensor:
     """log mean_k softmax(l^k) over the networks in front that speak (1, or 0): [M, ..., C] -> [..., C]."""
+    log_probs = logits.log_softmax(dim=-1)
     if speaks is None:
-        speaks = torch.ones_like(logits[..., :1])
-    log_probs = logits.log_softmax(dim=-1) + speaks.log()
-    return (log_probs.logsumexp(dim=0) - speaks.sum(dim=0).log()).log_softmax(dim=-1)
+        # logsumexp(x) = x_0 - log_softmax(x)_0, in one call where the other takes seven.
+        total = log_probs[0] - log_probs.log_softmax(dim=0)[0] - math.log(len(logits))
+    else:
+        total = (log_probs + speaks.log()).logsumexp(dim=0) - speaks.sum(dim=0).log()
+    return total.log_softmax(dim=-1)

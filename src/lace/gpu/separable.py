@@ -16,8 +16,8 @@ from torch import Tensor
 __all__ = ["rise", "separable"]
 
 SLOPE = 0.2
-# Channels at a time in the sum over c.
-DEPTH = 32
+# Pixels of a tile, and channels at a time in the sum over c: tall tiles read their neighbours' pixels less often.
+TALL, WIDE, DEPTH = 4, 16, 16
 
 
 @triton.jit
@@ -53,19 +53,20 @@ def _rise_kernel(x, y, scale, height, width, C: tl.constexpr, BLOCK: tl.constexp
 @triton.jit
 def _separable_kernel(
     y, x, scale, depthwise, pointwise, noise, bias, height, width,
-    INPUTS: tl.constexpr, OUTPUTS: tl.constexpr, DEPTH: tl.constexpr, PLACES: tl.constexpr, COLUMNS: tl.constexpr,
-    SLOPE: tl.constexpr,
+    INPUTS: tl.constexpr, OUTPUTS: tl.constexpr, DEPTH: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
+    COLUMNS: tl.constexpr, SLOPE: tl.constexpr,
 ):  # fmt: skip
-    """PLACES pixels of one picture, COLUMNS output channels."""
-    sample = tl.program_id(1).to(tl.int64)
-    places = tl.program_id(0) * PLACES + tl.arange(0, PLACES)
-    row, column = places // width, places % width
+    """A tile of one picture, COLUMNS output channels."""
+    sample, across = tl.program_id(1).to(tl.int64), tl.cdiv(width, WIDE)
+    place = tl.arange(0, TALL * WIDE)
+    row = tl.program_id(0) // across * TALL + place // WIDE
+    column = tl.program_id(0) % across * WIDE + place % WIDE
     outputs = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
     picture = x + sample * height * width * INPUTS
-    total = tl.zeros((PLACES, COLUMNS), tl.float32)
+    total = tl.zeros((TALL * WIDE, COLUMNS), tl.float32)
     for first in range(0, INPUTS, DEPTH):
         c = first + tl.arange(0, DEPTH)
-        deep = tl.zeros((PLACES, DEPTH), tl.float32)
+        deep = tl.zeros((TALL * WIDE, DEPTH), tl.float32)
         for tap in tl.static_range(9):
             i, j = row + (tap // 3 - 1), column + (tap % 3 - 1)
             inside = (i >= 0) & (i < height) & (j >= 0) & (j < width)
@@ -73,11 +74,12 @@ def _separable_kernel(
             deep += near.to(tl.float32) * tl.load(depthwise + tap * INPUTS + c)[None, :]
         deep *= tl.load(scale + sample * INPUTS + c)[None, :]
         total = tl.dot(deep.to(tl.float16), tl.load(pointwise + c[:, None] * OUTPUTS + outputs[None, :]), total)
-    total += tl.load(noise + places, mask=places < height * width, other=0.0)[:, None]
+    inside, places = (row < height) & (column < width), row * width + column
+    total += tl.load(noise + places, mask=inside, other=0.0)[:, None]
     total += tl.load(bias + outputs)[None, :]
     total = tl.where(total > 0, total, SLOPE * total).to(tl.float16)
     out = y + (sample * height * width + places)[:, None] * OUTPUTS + outputs[None, :]
-    tl.store(out, total, mask=(places < height * width)[:, None])
+    tl.store(out, total, mask=inside[:, None])
 
 
 def rise(y: Tensor, scale: Tensor) -> Tensor:
@@ -99,10 +101,9 @@ def separable(x: Tensor, scale: Tensor, depthwise: Tensor, pointwise: Tensor, no
     outputs = pointwise.shape[1]
     y = x.new_empty(n, height, width, outputs)
     columns = min(outputs, 256)
-    places = 64 if columns == 256 else 128
-    grid = (triton.cdiv(height * width, places), n, outputs // columns)
+    grid = (triton.cdiv(height, TALL) * triton.cdiv(width, WIDE), n, outputs // columns)
     _separable_kernel[grid](
         y, x, scale.contiguous(), depthwise, pointwise, noise, bias, height, width,
-        inputs, outputs, min(DEPTH, inputs), places, columns, SLOPE, num_warps=8 if columns >= 128 else 4,
+        inputs, outputs, DEPTH, TALL, WIDE, columns, SLOPE, num_warps=8 if columns > 128 else 4,
     )  # fmt: skip
     return y

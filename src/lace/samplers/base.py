@@ -144,7 +144,7 @@ class Samples:
     @property
     def addresses(self) -> list[rng.Address]:
         """The address of every sample; none for chains and particles."""
-        return [] if self.index is None else [rng.Address(self.seed, int(k)) for k in self.index]
+        return [] if self.index is None else [rng.Address(self.seed, k) for k in self.index.tolist()]
 
 
 Callback = Callable[[Progress], None]
