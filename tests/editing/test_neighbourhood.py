@@ -80,7 +80,7 @@ def test_words_that_move_together_are_not_held(plain: lace.Model) -> None:
 def test_the_rest_stays(plain: lace.Model) -> None:
     """wide is kept within 0.15, as 1 + 50 / LOOSE^2 says, though the neighbourhood alone would let it go by 0.45."""
     starts = START.expand(200, -1)
-    album = plain.edit(starts, "round", method=Neighbourhood(0.3, still=0.0))
+    album = plain.edit(starts, "round", method=Neighbourhood(0.3, keep=50.0, still=0.0))
     free = plain.edit(starts, "round", method=Neighbourhood(0.3, keep=0.0, still=0.0))
     assert float((album.drawings[1].z[:, 1] - START[1]).std()) == pytest.approx(0.45 / 3, rel=0.2)
     assert float((free.drawings[1].z[:, 1] - START[1]).std()) > 0.35

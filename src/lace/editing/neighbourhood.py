@@ -47,9 +47,9 @@ class Neighbourhood(Method):
     def __init__(
         self,
         amount: float = 0.1,
-        hold: float = 100.0,
-        keep: float = 50.0,
-        still: float = 60.0,
+        hold: float = 200.0,
+        keep: float = 25.0,
+        still: float = 120.0,
         alike: float = 100.0,
         moves: int = 32,
     ) -> None:
