@@ -70,7 +70,7 @@ def main() -> None:
     w, embeddings = drawn(args)
     seconds = {"drawing": round(time.time() - start)}
     held_out = len(w) // 10
-    network = Likeness(w.shape[1]).to(args.device)
+    network = Likeness(w.shape[1]).initialise(torch.Generator().manual_seed(0)).to(args.device)
     start = time.time()
     fit(network, w[:-held_out], embeddings[:-held_out], EPOCHS, BATCH, LR)
     seconds["training"] = round(time.time() - start)

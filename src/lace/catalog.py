@@ -15,16 +15,17 @@ from .weights import imported
 if TYPE_CHECKING:
     from .generators.base import Generator
 
-__all__ = ["CATALOG", "FFHQ_HEADS", "Entry", "entries", "find", "import_model"]
+__all__ = ["CATALOG", "FFHQ_HEADS", "FFHQ_LIKENESS", "Entry", "entries", "find", "import_model"]
 
 FFHQ_HEADS = Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors"
+FFHQ_LIKENESS = FFHQ_HEADS.with_name("likeness.safetensors")
 
 
 @dataclass(frozen=True)
 class Entry:
     """A named model: a generator that can be made from psi (and a class, where it has ``classes``), and its heads.
 
-    A model without heads has no words of its own yet.
+    A model without heads has no words of its own yet. ``likeness`` tells whom its pictures show.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Entry:
     licence: str
     load_generator: Callable[..., Generator]
     classes: int = 0
+    likeness: Path | None = None
 
 
 def _mobilestylegan(psi: float) -> Generator:
@@ -60,6 +62,7 @@ CATALOG = {
             heads=FFHQ_HEADS,
             licence="weights Apache-2.0 as packaged; the FFHQ pictures behind them are for non-commercial use",
             load_generator=_mobilestylegan,
+            likeness=FFHQ_LIKENESS,
         ),
         Entry(
             name="dcgan",

@@ -23,6 +23,7 @@ from .conditions.formula import And, Formula, leaves
 from .conditions.language import parse
 from .conditions.probability import log_probability
 from .drawing import Drawing
+from .editing.likeness import Likeness
 from .errors import DataError, UnknownNameError, UnsatisfiableCondition, ValueRangeError
 from .generators.base import Generator
 from .gpu.recorded import Recorded
@@ -64,7 +65,8 @@ class Model:
 
     ``attributes`` are heads, or a list of (attribute, callable of w) pairs: a callable gives class logits [N, C] for a
     :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`. ``shelf`` is the folder
-    where words that it is taught are kept, with their labels; without one they live as long as the model.
+    where words that it is taught are kept, with their labels; without one they live as long as the model. ``likeness``
+    gives w a unit vector [N, k] for whom its picture shows, which edits then keep.
     """
 
     def __init__(
@@ -75,9 +77,11 @@ class Model:
         name: str = "model",
         bank_size: int = SIZE,
         shelf: Path | None = None,
+        likeness: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.name = name
         self.shelf = shelf
+        self.likeness = likeness
         self.device = torch.device(device)
         self.generator = generator.to(self.device).eval()
         self._bank_size = bank_size
@@ -358,7 +362,8 @@ def load(name: str | Path = "ffhq", device: str = "auto", psi: float | None = No
     if label is not None and not entry.classes:
         raise ValueRangeError(f"'{entry.name}' has no classes; leave out the label {label}.")
     generator = entry.load_generator(psi) if label is None else entry.load_generator(psi, label)
-    return Model(generator, heads_of(entry), place, entry.name, shelf=shelf_of(entry.name))
+    likeness = Likeness.load(entry.likeness).to(place) if entry.likeness else None
+    return Model(generator, heads_of(entry), place, entry.name, shelf=shelf_of(entry.name), likeness=likeness)
 
 
 def heads_of(entry: Entry) -> Heads:

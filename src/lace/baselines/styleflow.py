@@ -15,7 +15,6 @@ They give attributes in their raw units; here c is standardised, a change that t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -179,20 +178,14 @@ class StyleFlow(nn.Module):
         values = filled(row, self.examples, rng.uniform(seed, index))
         return self.decode(rng.normal(seed, index, len(self.first.mean)), values)
 
-    def edit(self, w: Tensor, source: Tensor, asked: Tensor, inputs: Sequence[int] | None = None) -> Tensor:
-        """w [N, inputs, dim] that showed ``source`` [N, columns], changed to show what the row ``asked`` asks for.
+    def edit(self, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        """w that showed the values ``source`` [N, columns], changed to show ``target``.
 
-        It is encoded with the values it has and decoded with those it shall have; only the style ``inputs`` named are
-        changed. To go on, give the result with its new values: that encodes what was really changed, as version 2 of
-        the authors' method does, where version 1 carries the first z along.
+        w is [N, dim], or [N, styles, dim] with a row for each style of a generator: each goes its own way.
         """
-        places = list(range(w.shape[1])) if inputs is None else list(inputs)
-        target = torch.where(asked.isfinite(), asked, source)
-        before, after = (values.repeat_interleave(len(places), dim=0) for values in (source, target))
-        z, _ = self.encode(w[:, places].flatten(0, 1), before)
-        changed = w.clone()
-        changed[:, places] = self.decode(z, after).unflatten(0, (len(w), -1))
-        return changed
+        rows = w.flatten(0, -2)
+        before, after = (values.repeat_interleave(len(rows) // len(w), dim=0) for values in (source, target))
+        return self.decode(self.encode(rows, before)[0], after).view_as(w)
 
     def initialise(self, generator: torch.Generator) -> StyleFlow:
         """A start from which to train."""

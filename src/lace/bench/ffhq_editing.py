@@ -1,4 +1,4 @@
-"""Sequential editing: the paper's flow with and without its two aids, and the neighbourhood, on the same faces.
+"""Sequential editing of the same faces: the paper's flow with and without its two aids, StyleFlow, the neighbourhood.
 
 Faces that look ahead, do not smile, wear no glasses and are young turn, smile, age and put on glasses, in two orders,
 as in the paper. Judges look at the pictures before and after every edit:
@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 
 from ..attributes.schema import Discrete
+from ..baselines.styleflow import StyleFlow
+from ..baselines.styleflow_editing import StyleFlowEditing
 from ..baselines.values import asked_values
 from ..conditions.energy import SIGMA
 from ..conditions.formula import And, Near, Within
@@ -40,6 +42,8 @@ from ..sheet import contact_sheet
 from .ffhq_logic import truth
 from .figures import COLORS, panels, tidy
 from .record import Cell, Findings, Table
+from .trained import BASELINES
+from .trained import FOLDER as TRAINED
 from .viewing import Viewing
 
 if TYPE_CHECKING:
@@ -81,15 +85,29 @@ class Contender:
     subset: bool = False
 
 
-def contenders() -> list[Contender]:
-    """The paper's rows, and the neighbourhood's peak and draws."""
+def contenders(model: Model) -> list[Contender]:
+    """The paper's rows, StyleFlow's where it has been trained, and the neighbourhood's peak and draws."""
     return [
         Contender("paper", Paper(rest=TWELVE)),
         Contender("paper, no reweighting", Paper(reweight=False, rest=TWELVE)),
         Contender("paper, subset", Paper(rest=TWELVE), True),
+        *styleflow(model),
         Contender("neighbourhood, amount 0", Neighbourhood(0.0)),
+        Contender("neighbourhood, amount 0, no likeness", Neighbourhood(0.0, alike=0.0)),
         Contender("neighbourhood, amount 0.1", Neighbourhood(0.1)),
         Contender("neighbourhood, amount 0.1, subset", Neighbourhood(0.1), True),
+    ]
+
+
+def styleflow(model: Model) -> list[Contender]:
+    """As its authors edit, with and without subsets; and asking for just what is asked."""
+    if not (path := TRAINED / BASELINES["StyleFlow"]).exists():
+        return []
+    flow = StyleFlow.load(path).to(model.device)
+    return [
+        Contender("StyleFlow", StyleFlowEditing(flow)),
+        Contender("StyleFlow, subset", StyleFlowEditing(flow), True),
+        Contender("StyleFlow, no gains", StyleFlowEditing(flow, gains={})),
     ]
 
 
@@ -164,7 +182,7 @@ def raced(
 ) -> Iterator[tuple[Contender, Album, list[Cell]]]:
     """What each contender makes of the same faces."""
     start, truly = bench.model.latents(START, n, seed=7), bench.by_itself(edits, REFERENCE * n)
-    for contender in contenders():
+    for contender in contenders(bench.model):
         say(f"{', '.join(edits)}: {contender.name}")
         album = bench.model.edit(start, edits, method=contender.method, subset=contender.subset)
         yield contender, album, scored(bench, album, truly)
@@ -177,7 +195,9 @@ NOTE = (
     "as it is. low, high: 95 % of DES. ACC is 1 - |difference| / range for numbers. obeys: by the heads. The paper, on "
     "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses), FID "
     "27.94; StyleFlow 0.569, 0.549, 0.947, 0.773, 0.817, 0.876, and 44.13. Theirs is FID to what was drawn for nothing "
-    "asked; FD is to what the model draws by itself for the whole sequence, as the panel sees it."
+    "asked; FD is to what the model draws by itself for the whole sequence, as the panel sees it. StyleFlow is raced where "
+    "recipes/ffhq has trained it. The neighbourhood keeps whom a small network takes the face for; it learned from the "
+    "ArcFace that measures identity. One row does without."
 )
 
 

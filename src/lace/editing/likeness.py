@@ -36,15 +36,22 @@ class Likeness(nn.Module):
     def __init__(self, dim: int) -> None:
         super().__init__()
         sizes = (dim, HIDDEN, HIDDEN, EMBEDDING)
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        self.weights = nn.ParameterList(torch.empty(b, a) for a, b in pairwise(sizes))
+        self.biases = nn.ParameterList(torch.zeros(b) for b in sizes[1:])
         self.register_buffer("mean", torch.zeros(dim))
         self.register_buffer("std", torch.ones(dim))
 
     def forward(self, w: Tensor) -> Tensor:
         x = (w - self.mean) / self.std
-        for layer in self.layers[:-1]:
-            x = F.leaky_relu(layer(x), SLOPE)
-        return F.normalize(self.layers[-1](x), dim=1)
+        for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = F.linear(F.leaky_relu(x, SLOPE) if k else x, weight, bias)
+        return F.normalize(x, dim=1)
+
+    def initialise(self, generator: torch.Generator) -> Likeness:
+        """A start from which to train: what goes through keeps its size."""
+        for weight in self.weights:
+            weight.data.normal_(0, weight.shape[1] ** -0.5, generator=generator)
+        return self
 
     def save(self, path: Path, card: dict[str, Any]) -> None:
         """Write the network in half precision with a card."""
@@ -65,10 +72,6 @@ class Likeness(nn.Module):
 def fit(network: Likeness, w: Tensor, embeddings: Tensor, epochs: int, batch: int, lr: float, seed: int = 0) -> None:
     """Train in place with AdamW while the learning rate falls to nothing."""
     rng = torch.Generator().manual_seed(seed)
-    for layer in network.layers:
-        bound = math.sqrt(3 / layer.in_features)
-        layer.weight.data.copy_(torch.empty(layer.weight.shape).uniform_(-bound, bound, generator=rng))
-        layer.bias.data.zero_()
     network.mean.copy_(w.mean(dim=0))
     network.std.copy_(w.std(dim=0).clamp_min(1e-6))
     optimiser = torch.optim.AdamW(network.parameters(), lr, weight_decay=0.1, fused=w.is_cuda)
