@@ -337,8 +337,13 @@ class Model:
         # the same picture to the last bit.
         rows = z.split(1) if self.device.type == "cpu" else (z,)
         w, readings = (torch.cat(part) for part in zip(*(self._seen(row) for row in rows), strict=True))
-        log_prob = None if formula is None else log_probability(formula, readings, self.schema)
+        log_prob = None if formula is None else self._log_prob(formula, z, readings)
         return Drawing(z, w, readings, self.schema, addresses, log_prob)
+
+    def _log_prob(self, formula: Formula, z: Tensor, readings: Tensor) -> Tensor:
+        """log p(formula | z): from the readings, or on a GPU by what was recorded, which is sooner done."""
+        target = self.target(formula)
+        return target.value(z) if target.draft else log_probability(formula, readings, self.schema)
 
     def _see(self, z: Tensor) -> tuple[Tensor, Tensor]:
         w = self.generator.to_w(z)

@@ -29,6 +29,8 @@ __all__ = ["FunctionHeads", "Heads", "JoinedHeads", "MlpHeads"]
 
 WIDTHS = (384, 256, 128)
 SLOPE = 0.2
+# With more rows than this a GPU is busy moving numbers, with fewer it waits for calls.
+LONG = 2**13
 
 
 class Heads(nn.Module):
@@ -133,10 +135,19 @@ class MlpHeads(Heads):
 
     def logits(self, w: Tensor) -> Tensor:
         """Raw outputs of every network: [M, N, columns]."""
-        x = w.to(self.weights[0].dtype).expand(len(self.speakers), *w.shape)
+        w = w.to(self.weights[0].dtype)
+        if w.is_cuda and len(w) > LONG:
+            return torch.stack([self._logits_of(k, w) for k in range(len(self.speakers))])
+        x = w.expand(len(self.speakers), *w.shape)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = F.leaky_relu_(torch.baddbmm(bias, x, weight), SLOPE)
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
+
+    def _logits_of(self, k: int, x: Tensor) -> Tensor:
+        """One network's: on a GPU a bias rides along with a product, but not with several at once."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = F.leaky_relu_(torch.addmm(bias[k, 0], x, weight[k]), SLOPE)
+        return torch.addmm(self.biases[-1][k, 0], x, self.weights[-1][k])
 
     def forward(self, w: Tensor) -> Tensor:
         logits = self.logits(w)

