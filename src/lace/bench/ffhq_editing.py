@@ -196,8 +196,8 @@ NOTE = (
     "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses), FID "
     "27.94; StyleFlow 0.569, 0.549, 0.947, 0.773, 0.817, 0.876, and 44.13. Theirs is FID to what was drawn for nothing "
     "asked; FD is to what the model draws by itself for the whole sequence, as the panel sees it. StyleFlow is raced "
-    "where recipes/ffhq has trained it. The neighbourhood keeps whom a small network takes the face for; it learned from the "
-    "ArcFace that measures identity. One row does without."
+    "where recipes/ffhq has trained it. The neighbourhood keeps whom a small network takes the face for, which learned "
+    "from the ArcFace that measures identity; one row does without."
 )
 
 
