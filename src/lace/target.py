@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["SentenceTarget"]
 
 
+# Rows that a draft looks at in one recording: as many as a filter tries at once on a GPU.
+MANY_ROWS = 2**16
+
+
 class Sight(NamedTuple):
     """How latents are read: z -> w -> readings."""
 
@@ -56,9 +60,11 @@ class SentenceTarget(Target):
             self.draft = self._drafted(Sight(generator.swift(torch.float16), model.heads.only(words).half()))
 
     def _drafted(self, sight: Sight) -> Target:
+        # Its rows are many, and its words may be many too.
+        value = Recorded(lambda z: (self._log_prob(*sight(z)),), MANY_ROWS)
         return Target(
             self.latent_dim,
-            log_prob=lambda z: self._log_prob(*sight(z)),
+            log_prob=lambda z: value(z)[0],
             margin=lambda z: self._margin(*sight(z)),
             device=self.device,
             is_probability=self.is_probability,
