@@ -18,6 +18,10 @@ BENCHES = (
 )
 
 
+# The largest a page of pictures may be.
+PAGE = (1400, 10_000)
+
+
 def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str], None]) -> Iterator[Path]:
     """Measure, and give the paths of what is written: JSON, table and figure."""
     from ..sheet import save_picture
@@ -36,5 +40,7 @@ def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str],
     yield from record.write(folder, [figure.name, *([page.name] if found.page else [])])
     yield save(bench.draw(found.tables), figure)
     if found.page:
+        # Figures are kept with the code, and should not outweigh it.
+        found.page.thumbnail(PAGE)
         save_picture(found.page, page, {})
         yield page

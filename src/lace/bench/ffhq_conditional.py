@@ -259,7 +259,9 @@ def scatter(axis: Axes, table: Table) -> None:
     exact = [row for row in rows if row[0].startswith("exact")]
     axis.plot([x for _, x, _ in exact], [y for *_, y in exact], "o-", color=COLORS[0], label="exact, by strictness")
     for k, (name, x, y) in enumerate(row for row in rows if row not in exact):
-        axis.plot([x], [y], "s", color=COLORS[1 + k % (len(COLORS) - 1)], label=name)
+        # A colour that comes again comes with another mark.
+        again, color = divmod(k, len(COLORS) - 1)
+        axis.plot([x], [y], "sD^"[again], color=COLORS[1 + color], label=name)
     for name, x, y in (exact[0], exact[-1]):
         axis.annotate(name.removeprefix("exact "), (x, y), textcoords="offset points", xytext=(5, -10))
     (nearest,) = (x for name, x in zip(*map(table.column, ("by", "FD")), strict=True) if name == OWN)

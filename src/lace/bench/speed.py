@@ -74,7 +74,7 @@ class Clock:
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """All tables; ``say`` is told what is being measured."""
-    clock = Clock(model, *((3, 1.0) if quick else (25, 20.0)), count(1))
+    clock = Clock(model, *((3, 1.0) if quick else (25, 4.0)), count(1))
     parts = {"rarity": rarity, "paper": papers, "attributes": by_attributes, "batch": by_batch, "stages": stages}
     tables = {}
     for name, part in parts.items():

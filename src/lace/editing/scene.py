@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from ..conditions.formula import And, Formula, leaves
 from ..conditions.probability import log_probability
+from ..gpu.recorded import Recorded
 from ..samplers.base import Target
 from .subset import layers_of, selected
 
@@ -90,12 +92,26 @@ class Scene:
 
 
 class OwnTarget(Target):
-    """A condition of its own for each picture of a scene; subclasses write ``log_prob_of``."""
+    """A condition of its own for each picture of a scene; subclasses write ``log_prob_of``.
+
+    Once samplers ask, it stays as it is: a GPU records what it does.
+    """
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene.before.z.shape[1], self._all, self._all, scene.before.z.device, is_probability=False)
         self.scene = scene
         self.everyone = torch.arange(len(scene.before.z), device=self.device)
+        self._value: Callable[..., tuple[Tensor, ...]] = lambda z, rows: (Target.value(self, z, rows),)
+        self._slope: Callable[..., tuple[Tensor, ...]] = lambda z, rows: Target.slope(self, z, rows)
+        if scene.model.generator.is_pure and scene.model.heads.is_pure:
+            self._value, self._slope = Recorded(self._value), Recorded(self._slope)
+
+    def value(self, z: Tensor, index: Tensor | None = None) -> Tensor:
+        return self._value(z, self.rows(index))[0]
+
+    def slope(self, z: Tensor, index: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        value, slope = self._slope(z, self.rows(index))
+        return value, slope
 
     def rows(self, index: Tensor | None) -> Tensor:
         """Which pictures are meant; all of them where nobody is named."""

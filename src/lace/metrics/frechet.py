@@ -40,6 +40,8 @@ def moments(features: Tensor, weights: Tensor | None = None) -> Moments:
 
 def frechet_distance(one: Moments, other: Moments) -> float:
     """The squared distance, as is usual."""
+    # Where there are fewer pictures than features many eigenvalues are alike, and a GPU's solver gives up.
+    one, other = (Moments(*(part.cpu() for part in moments)) for moments in (one, other))
     root = square_root(one.covariance)
     # Rounding may leave small negative eigenvalues where features are flat.
     overlap = torch.linalg.eigvalsh(root @ other.covariance @ root).clamp_min(0).sqrt().sum()
