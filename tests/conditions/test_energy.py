@@ -28,6 +28,21 @@ def test_a_class(schema: Schema, row: torch.Tensor) -> None:
     assert single(schema, "hair=brown", row) == pytest.approx(-logits[1] + math.log(sum(map(math.exp, logits))))
 
 
+@pytest.mark.parametrize("temperature", [1.25, 2.0, 4.0])
+def test_of_two_classes_the_codes_energy_is_least_at_its_probability(schema: Schema, temperature: float) -> None:
+    """d/dm of -m / (2T) + log 2 cosh(m / 2) is 0 where p = 1/2 + 1/(2T), m the log odds."""
+    rows = torch.zeros(1001, schema.columns)
+    p = torch.linspace(0.002, 0.998, 1001)
+    rows[:, schema.slice("smile")] = torch.stack([1 - p, p], dim=1).log()
+    least = energy(parse("smile", schema), rows, schema, temperature, picked=True).argmin()
+    assert float(p[least]) == pytest.approx(0.5 + 0.5 / temperature, abs=0.001)
+
+
+def test_both_forms_are_one_at_temperature_one(schema: Schema, row: torch.Tensor) -> None:
+    formula = parse("hair=black", schema)
+    assert torch.allclose(energy(formula, row, schema, picked=True), energy(formula, row, schema))
+
+
 @pytest.mark.parametrize("temperature", [0.4, 2.0])
 def test_temperature_divides_both_terms(schema: Schema, row: torch.Tensor, temperature: float) -> None:
     logits = [value / temperature for value in row[0, schema.slice("hair")].tolist()]

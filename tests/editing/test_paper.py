@@ -60,7 +60,7 @@ def test_the_temperature_divides_the_logits(plain: lace.Model, temperature: floa
     for _ in range(steps):
         push = 5 * 2 / temperature / (1 + math.exp(2 * z / temperature))
         z += PAPER.length / steps * (push - STAY * (z - start))
-    method = Paper(temperature=temperature, rest=(), ode=Ode(1e-6, 1e-6))
+    method = Paper(temperature=temperature, rest=(), ode=Ode(1e-6, 1e-6), picked=False)
     assert float(plain.edit(START[1:], "round", method=method).drawings[1].z[0, 2]) == pytest.approx(z, abs=1e-3)
 
 

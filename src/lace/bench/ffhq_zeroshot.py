@@ -164,6 +164,6 @@ def draw(tables: dict[str, Table]) -> Figure:
             heights = [value or 0 for value in table.column(judge)]
             label = "by the panel" if k == 0 else "by the independent judge, but for age"
             axis.bar([x + 0.3 * (k - 0.5) for x in places], heights, 0.28, color=COLORS[k], label=label)
-        axis.set_xticks(places, [name.replace(", ", "\n") for name in table.column("by")])
+        axis.set_xticks(places, [name.replace(", ", "\n").replace(" ", "\n", 1) for name in table.column("by")])
         tidy(axis, table.title, "", "share of pictures")
     return figure

@@ -1,6 +1,6 @@
 """The paper's reading: energies and their operators (Nie, Vahdat and Anandkumar, NeurIPS 2021, Eq. 5 and section 3.3).
 
-    class:     E(c|w) = -l_c / T + logsumexp(l / T)
+    class:     E(c|w) = -l_c / T + logsumexp(l / T),   or, as the released code has it,  -l_c / T + logsumexp(l)
     number:    E(c|w) = (c - f)^2 / (2 sigma^2),  sigma = 0.1 of the attribute's range
     a & b:     E_a + E_b
     a | b:     -log(exp(beta - E_a) + exp(-E_b)),  beta = ln 20
@@ -34,16 +34,22 @@ def near_energy(near: Near, value: Tensor) -> Tensor:
     return ((value - near.value) / (SIGMA * near.attribute.span)).square() / 2
 
 
-def energy(formula: Formula, readings: Tensor, schema: Schema, temperature: float = 1.0) -> Tensor:
-    """The energy of a formula at readings [N, columns]."""
+def energy(
+    formula: Formula, readings: Tensor, schema: Schema, temperature: float = 1.0, picked: bool = False
+) -> Tensor:
+    """The energy of a formula at readings [N, columns]; ``picked`` divides only the class asked for by T."""
 
     def of(part: Formula) -> Tensor:
-        return energy(part, readings, schema, temperature)
+        return energy(part, readings, schema, temperature, picked)
 
     match formula:
         case Is(attribute, value):
-            logits = readings[:, schema.slice(attribute.name)] / temperature
-            return -logits.log_softmax(dim=1)[:, attribute.classes.index(value)]
+            logits, chosen = readings[:, schema.slice(attribute.name)], attribute.classes.index(value)
+            if picked:
+                # Readings are logarithms of probabilities, whose logits are known but for a constant.
+                logits = logits - logits.mean(dim=1, keepdim=True)
+                return logits.logsumexp(dim=1) - logits[:, chosen] / temperature
+            return -(logits / temperature).log_softmax(dim=1)[:, chosen]
         case Near(attribute):
             return near_energy(formula, schema.natural(readings, attribute))
         case Within(attribute, low, high):

@@ -4,8 +4,12 @@
     dz/dt = beta(t) / 2 grad E,   z(T) = z_0, the latent before the edit
 
 a0 = 0.2, a1 = 10 for numbers and 5 for classes, m = 0.04, g = 0.01; all a are 1 without reweighting. f_j are readings:
-logarithms of class probabilities, and numbers scaled to [0, 1]. ``temperature`` divides the logits, as in the paper's
-figure of smooth control.
+logarithms of class probabilities, and numbers scaled to [0, 1].
+
+``temperature`` is that of the paper's figure of smooth control. The paper divides all logits by it, but then the flow
+stops sooner the lower it is, for a word that is there already pulls no more. The released code divides only the logit
+that is asked for: of two classes the energy is then least where p = 1/2 + 1/(2T), and below T = 1 nowhere, so that
+from high T to low a word comes smoothly. That is the form here, unless ``picked`` is false.
 """
 
 from __future__ import annotations
@@ -39,10 +43,11 @@ class Paper(Method):
         temperature: float = 1.0,
         rest: Iterable[str] | None = None,
         ode: Ode | None = None,
+        picked: bool = True,
     ) -> None:
         if not temperature > 0:
             raise ValueRangeError(f"temperature must be above 0, not {temperature:g}.")
-        self.reweight, self.temperature = reweight, temperature
+        self.reweight, self.temperature, self.picked = reweight, temperature, picked
         self.rest = None if rest is None else tuple(rest)
         self._ode = ode or Ode()
 
@@ -84,7 +89,7 @@ class Objective(OwnTarget):
         )
 
     def energy(self, formula: Formula, readings: Tensor) -> Tensor:
-        return energy(formula, readings, self.scene.schema, self.method.temperature)
+        return energy(formula, readings, self.scene.schema, self.method.temperature, self.method.picked)
 
 
 def weight(formula: Formula) -> float:
