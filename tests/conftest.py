@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import settings
 
 import lace
 from lace.attributes.schema import Continuous, Discrete, Schema
+
+# Without a GPU kernels are interpreted, number by number; Triton asks when it is imported, which lace does late.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # The same examples in every run; `pytest --hypothesis-profile=default` looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)

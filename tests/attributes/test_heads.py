@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lace.attributes.card import read_card
-from lace.attributes.heads import FunctionHeads, MlpHeads, mix
+from lace.attributes.heads import FunctionHeads, Heads, JoinedHeads, MlpHeads, mix
 from lace.attributes.schema import Continuous, Discrete, Schema
 from lace.errors import DataError
 
@@ -61,6 +61,64 @@ def test_equals_the_networks_one_by_one(schema: Schema, kind: str) -> None:
     assert torch.allclose(heads(w), expected(heads, w), atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ARRANGEMENTS)
+def test_each_network_alone_is_the_network(schema: Schema, kind: str) -> None:
+    heads = heads_of(schema, ARRANGEMENTS[kind])
+    w = torch.randn(20, 6, generator=torch.Generator().manual_seed(3))
+    for k, logits in enumerate(heads.logits(w)):
+        assert torch.allclose(heads._logits_of(k, w), one_network(heads, k, w), atol=1e-5)
+        assert torch.allclose(logits, one_network(heads, k, w), atol=1e-5)
+
+
+def function_heads(schema: Schema) -> Heads:
+    """Each word reads a part of w of its own."""
+    return FunctionHeads(
+        (attribute, lambda w, k=k, c=attribute.columns: w[:, k] if c == 1 else w[:, k : k + c] * w[:, :1])
+        for k, attribute in enumerate(schema)
+    )
+
+
+def joined_heads(schema: Schema) -> Heads:
+    """An ensemble, functions, and separate networks."""
+    first, second, third = (Schema(schema.attributes[a:b]) for a, b in ((0, 2), (2, 3), (3, 5)))
+    return JoinedHeads([heads_of(first, torch.ones(3, 2)), function_heads(second), heads_of(third, torch.eye(2))])
+
+
+MANY_KINDS = {
+    **{kind: lambda schema, table=table: heads_of(schema, table) for kind, table in ARRANGEMENTS.items()},
+    "overlapping": lambda schema: heads_of(schema, torch.tensor([[1.0, 1, 0, 0, 1], [0, 1, 1, 1, 1]])),
+    "functions": function_heads,
+    "joined": joined_heads,
+}
+
+
+@pytest.mark.parametrize("kind", MANY_KINDS)
+@given(names=st.sets(st.sampled_from(["smile", "glasses", "hair", "age", "yaw"]), min_size=1))
+def test_fewer_words_are_read_as_among_all(schema: Schema, kind: str, names: set[str]) -> None:
+    """The columns of each word asked for; those in the same order as before."""
+    heads = MANY_KINDS[kind](schema)
+    w = torch.randn(20, 6, generator=torch.Generator().manual_seed(3))
+    some, all_words = heads.only(names), heads(w)
+    found = some(w)
+    kept = [attribute.name for attribute in some.schema]
+    assert names <= set(kept)
+    assert kept == [attribute.name for attribute in schema if attribute.name in kept]
+    assert kind in ("functions", "joined") or len(kept) == len(names)
+    assert found.shape == (20, some.schema.columns)
+    for name in kept:
+        assert torch.allclose(found[:, some.schema.slice(name)], all_words[:, schema.slice(name)], atol=1e-5)
+
+
+def test_fewer_words_need_fewer_networks(schema: Schema) -> None:
+    """Of separate networks only those that speak; of others' last layers only the columns."""
+    alone = heads_of(schema, torch.eye(5)).only({"age", "hair"})
+    assert isinstance(alone, MlpHeads)
+    assert alone.weights[0].shape[0] == 2
+    trunk = heads_of(schema, torch.ones(1, 5)).only({"age", "hair"})
+    assert isinstance(trunk, MlpHeads)
+    assert trunk.weights[-1].shape[2] == 4
+
+
 def test_class_readings_are_log_probabilities(schema: Schema) -> None:
     heads = heads_of(schema, torch.ones(4, 5))
     readings = heads(torch.randn(50, 6))
@@ -74,6 +132,17 @@ def test_mixing_keeps_what_one_network_is_sure_of() -> None:
     """log mean p of (1, e^-60) and (e^-60, 1) is log 1/2 each, though single logs would underflow in p."""
     mixed = mix(torch.tensor([[[0.0, -60.0]], [[-60.0, 0.0]]]))
     assert torch.allclose(mixed.exp(), torch.tensor([[0.5, 0.5]]))
+
+
+@pytest.mark.parametrize("nets", [1, 2, 5])
+def test_mixing_is_the_mean_of_who_speaks(nets: int) -> None:
+    """With and without a word on who speaks; the silent ones' outputs do not matter."""
+    logits = 5 * torch.randn(nets + 1, 30, 4, 3, generator=torch.Generator().manual_seed(nets), dtype=torch.float64)
+    truth = logits[:nets].softmax(dim=-1).mean(dim=0).log()
+    speaks = torch.ones(nets + 1, 1, 4, 1, dtype=torch.float64)
+    speaks[nets] = 0
+    assert torch.allclose(mix(logits[:nets]), truth, atol=1e-12)
+    assert torch.allclose(mix(logits, speaks), truth, atol=1e-12)
 
 
 def test_saved_heads_read_the_same(schema: Schema, tmp_path: Path) -> None:

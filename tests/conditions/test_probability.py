@@ -170,6 +170,24 @@ def test_gradients_are_finite_and_right(schema: Schema) -> None:
     assert torch.autograd.gradcheck(lambda r: log_probability(formula, r, schema), (rows,), atol=1e-6)
 
 
+@given(bound=st.floats(0, 80), sigma=st.floats(0.5, 20), seed=st.integers(0, 99))
+def test_a_range_with_one_end_is_one_whose_other_end_is_far(bound: float, sigma: float, seed: int) -> None:
+    """Values and slopes, also where the range is out of reach by tens of sigmas."""
+    age = Continuous("age", 0, 80, sigma=sigma)
+    wide = Continuous("age", -80_000, 80_000, sigma=sigma)
+    years = 80 * torch.rand(20, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    for tail, two_ended in (((bound, math.inf), (bound, 80_000)), ((-math.inf, bound), (-80_000, bound))):
+        values, slopes = [], []
+        for attribute, ends in ((age, tail), (wide, two_ended)):
+            readings = ((years - attribute.low) / attribute.span).requires_grad_()
+            log = log_probability(Within(attribute, *ends), readings, Schema([attribute]))
+            values.append(log)
+            slopes.append(torch.autograd.grad(log.sum(), readings)[0] / attribute.span)
+        for found, expected in (values, slopes):
+            assert bool(found.isfinite().all())
+            assert torch.allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
 def test_runaway_repetition_is_refused(schema: Schema) -> None:
     rng = torch.Generator().manual_seed(0)
     numbers = [f"age in {a:.3f}..{a + 1:.3f}" for a in (torch.rand(40, generator=rng) * 70).tolist()]

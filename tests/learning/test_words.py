@@ -242,7 +242,7 @@ def test_a_word_by_the_command_line(faces: Path, capsys: pytest.CaptureFixture[s
 REFUSED = [
     (["learn"], "NAME"),
     (["learn", "x"], "none was given"),
-    (["learn", "x", "--labels", "side.csv", "--judge", "a.py:b"], "judge and labels was given"),
+    (["learn", "x", "--labels", "side.csv", "--judge", "a.py:b"], "judge and labels were given"),
     (["learn", "smile", "--labels", "side.csv"], "already"),
     (["learn", "blond", "--labels", "side.csv"], "class of 'haircolor'"),
     (["learn", "x", "--labels", "none.csv"], "no file"),

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
+from lace import rng
 from lace.errors import UnsatisfiableCondition, ValueRangeError
-from lace.samplers.base import Progress, Sampler, Target
+from lace.samplers.base import MANY, SLACK, Filter, Progress, Sampler, Target
 from lace.samplers.level_set import LevelSet, threshold
 from lace.samplers.rejection import Rejection
 from tests.conftest import within
@@ -95,6 +100,100 @@ def test_the_first_n_do_not_depend_on_chunks(make: type[Sampler], chunk: int) ->
     part = make(chunks=(chunk, chunk))(target, n, seed=5)
     assert torch.equal(part.z, whole.z[:n])
     assert part.addresses == whole.addresses[:n]
+
+
+@pytest.mark.parametrize("make", SAMPLERS, ids=["rejection", "level-set"])
+@pytest.mark.parametrize("share", [0.9, 0.2, 1e-3, 1e-12])
+def test_what_somebody_knows_of_the_share_changes_nothing(make: type[Sampler], share: float) -> None:
+    """Right or wrong, it only decides how many draws are tried at once."""
+    plain, told = (make(share=share)(LOGISTIC.target(), 30, seed=5) for share in (None, share))
+    assert torch.equal(told.z, plain.z)
+    assert told.addresses == plain.addresses
+
+
+class Counting(Filter):
+    """Keep one draw in ``every``, and remember how many are tried at once."""
+
+    name = "counting"
+
+    def __init__(self, every: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.every, self.sizes = every, []
+
+    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
+        self.sizes.append(len(index))
+        return index % self.every == 0
+
+
+@given(
+    every=st.integers(1, 500),
+    n=st.integers(1, 50),
+    low=st.integers(1, 5000),
+    more=st.integers(0, 20_000),
+    share=st.none() | st.floats(1e-9, 1),
+)
+def test_chunks_keep_their_bounds(every: int, n: int, low: int, more: int, share: float | None) -> None:
+    sampler = Counting(every, chunks=(low, low + more), share=share)
+    samples = sampler(LOGISTIC.target(), n)
+    assert [address.index for address in samples.addresses] == list(range(0, n * every, every))
+    assert all(low <= size <= low + more for size in sampler.sizes)
+
+
+@given(every=st.integers(1, 20_000), n=st.integers(1, 50), most=st.integers(1, 100_000))
+def test_no_more_draws_are_tried_than_allowed(every: int, n: int, most: int) -> None:
+    sampler = Counting(every, max_draws=most, share=0.5)
+    if (n - 1) * every < most:
+        sampler(LOGISTIC.target(), n)
+    else:
+        with pytest.raises(UnsatisfiableCondition):
+            sampler(LOGISTIC.target(), n)
+    assert sum(sampler.sizes) <= most
+
+
+def test_a_share_that_is_right_takes_one_chunk() -> None:
+    """Two draws in a thousand: ten are found at once, where they must else be felt for."""
+    felt, told = Counting(500), Counting(500, share=1 / 500)
+    for sampler in (felt, told):
+        sampler(LOGISTIC.target(), 10)
+    assert len(told.sizes) == 1 < len(felt.sizes)
+    assert told.sizes[0] < 2 * 500 * 10
+
+
+def drafted(error: float, seen: list[Tensor]) -> Target:
+    """The logistic target, with a draft that is off by up to ``error`` either way; whom it is asked about itself."""
+    target, draft = LOGISTIC.target(), LOGISTIC.target()
+
+    def rough(reading: Callable[[Tensor], Tensor]) -> Callable[[int, Tensor], Tensor]:
+        return lambda seed, index: reading(target.prior(seed, index)) + error * (2 * rng.uniform(seed, index, 99) - 1)
+
+    def watched(reading: Callable[[Tensor], Tensor]) -> Callable[[int, Tensor], Tensor]:
+        return lambda seed, index: seen.append(index) or reading(target.prior(seed, index))
+
+    draft.log_prob_at, draft.margin_at = rough(target.log_prob), rough(target.margin)
+    target.log_prob_at, target.margin_at = watched(target.log_prob), watched(target.margin)
+    target.draft = draft
+    return target
+
+
+DEMANDING = [lambda **options: Rejection(4.0, **options), lambda **options: LevelSet(3.0, **options)]
+
+
+@pytest.mark.parametrize("make", DEMANDING, ids=["rejection", "level-set"])
+def test_a_rough_draft_loses_nobody(make: type[Sampler]) -> None:
+    """Off by up to four fifths of the slack it rules out most draws, and none of those that are kept."""
+    seen: list[Tensor] = []
+    drafting = make(chunks=(MANY, 2 * MANY))
+    samples, plain = drafting(drafted(0.8 * SLACK, seen), 300, seed=5), make()(LOGISTIC.target(), 300, seed=5)
+    assert samples.addresses == plain.addresses
+    assert torch.equal(samples.z, plain.z)
+    assert sum(map(len, seen)) < 0.5 * samples.info.evaluations
+
+
+def test_few_draws_need_no_draft() -> None:
+    """A draft that is altogether wrong is not asked about fewer than are worth it."""
+    sampler = Rejection(chunks=(MANY - 1, MANY - 1))
+    samples = sampler(drafted(1e6, []), 300, seed=5)
+    assert samples.addresses == Rejection()(LOGISTIC.target(), 300, seed=5).addresses
 
 
 @pytest.mark.parametrize("make", SAMPLERS, ids=["rejection", "level-set"])

@@ -13,12 +13,37 @@ from lace.samplers.base import Counted, Noise, Target, Walk
 from lace.samplers.elliptical import SHRINKS, Elliptical, Known, elliptical_move
 from lace.samplers.pcnl import Pcnl, Sloped
 from lace.samplers.rejection import Rejection
+from lace.samplers.smc import Cloud
 from tests.conftest import within
 from tests.problems import ALL, AXIS, DIM, GAUSSIAN, TWO_MODES, Problem
 from tests.samplers.test_filters import check_moments
 
 N = 8000
+
+
+class Turning(Walk):
+    """The particles' move as a walk."""
+
+    name = "turning"
+
+    def __init__(self, turn: float, gamma: float = 1.0) -> None:
+        super().__init__(steps=1)
+        self.turn, self.gamma = turn, gamma
+
+    def begin(self, target: Counted, z: Tensor) -> Known:
+        return Known(z, target.value(z))
+
+    def step(self, target: Counted, place: Known, noise: Noise) -> tuple[Known, Tensor]:
+        cloud = Cloud(target, place, noise)
+        cloud.power = self.gamma
+        taken = cloud.move(self.turn)
+        return cloud._place, taken
+
+
 KERNELS = {
+    "turns": lambda: Turning(0.5),
+    "turns, tempered": lambda: Turning(0.3, gamma=3.0),
+    "turns by a right angle": lambda: Turning(math.pi / 2),
     "elliptical": Elliptical,
     "elliptical, tempered": lambda: Elliptical(gamma=3.0),
     "pcnl": lambda: Pcnl(step_size=0.8),

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lace.errors import UnsatisfiableCondition, ValueRangeError
-from lace.samplers.base import Target
-from lace.samplers.smc import Smc, systematic, worth
+from lace.samplers.base import Counted, Noise, Target
+from lace.samplers.elliptical import Known
+from lace.samplers.smc import LEAST, Cloud, Smc, systematic, worth
 from tests.conftest import within
 from tests.problems import AXIS, DIM, GRID, LOGISTIC, RARE, STEEP, TRAP, normal_density
 
@@ -84,10 +85,10 @@ def test_ladders_keep_the_weights_worth_something() -> None:
 
 
 def test_more_results_than_particles() -> None:
-    samples = Smc(100, 1)(LOGISTIC.target(), 250, seed=3)
+    samples = Smc(100)(LOGISTIC.target(), 250, seed=3)
     assert samples.z.shape == (250, DIM)
     assert len(samples.z.unique(dim=0)) > 240
-    assert torch.equal(Smc(100, 1)(LOGISTIC.target(), 30, seed=3).z, samples.z[:30])
+    assert torch.equal(Smc(100)(LOGISTIC.target(), 30, seed=3).z, samples.z[:30])
 
 
 @given(
@@ -146,13 +147,71 @@ def test_a_condition_that_is_the_same_everywhere_has_its_own_probability() -> No
 
 
 def test_scouts_and_particles_share_no_noise() -> None:
-    """A ladder fitted to the very particles that climb it would bias their estimate."""
+    """A ladder fitted to the very particles that climb it would bias their estimate: also under the scouts' seed."""
     seen: list[torch.Tensor] = []
 
     def log_prob(z: torch.Tensor) -> torch.Tensor:
         seen.append(z)
         return torch.zeros(len(z))
 
-    Smc(200)(Target(4, log_prob, log_prob), 10, seed=1)
+    Smc(200)(Target(4, log_prob, log_prob), 10, seed=0)
     particles = next(z for z in seen if len(z) == 200)
     assert not torch.isin(seen[0], particles).any()
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize(("here", "there"), [(-0.2, -0.9), (-0.9, -0.2), (-1.0, -1.0), (-math.inf, -math.inf)])
+def test_moves_are_taken_as_often_as_the_ratio_says(power: float, here: float, there: float) -> None:
+    """min(1, [p(c|z') / p(c|z)]^b) of them; a factor of 1.02 in the exponent would show. Nowhere leads nowhere."""
+    n = 200_000
+    target = Target(2, lambda z: torch.full((len(z),), there), lambda z: z[:, 0])
+    cloud = Cloud(Counted(target), Known(torch.zeros(n, 2), torch.full((n,), here)), Noise(3, torch.arange(n), 0))
+    cloud.power = power
+    truth = 0.0 if here == -math.inf else min(1.0, math.exp(power * (there - here)))
+    assert within(float(cloud.move(0.5).double().mean()), truth, math.sqrt(truth * (1 - truth) / n))
+
+
+def test_a_ladder_is_climbed_by_scouts_once() -> None:
+    """Every seed follows the same one, and what is remembered draws what a new target draws."""
+    smc, target = Smc(200, 2), RARE.target()
+    first, again, other = (smc(target, 50, seed) for seed in (1, 1, 2))
+    assert torch.equal(first.z, again.z)
+    assert first.info.log_evidence == again.info.log_evidence
+    rungs = len(smc.ladder(Counted(target)))
+    # One evaluation for each particle at the start, and one for each of its moves.
+    assert again.info.evaluations == other.info.evaluations == 200 * (1 + 2 * rungs)
+    assert first.info.evaluations == again.info.evaluations + 100 * (1 + 2 * rungs)
+    assert torch.equal(smc(RARE.target(), 50, 2).z, other.z)
+
+
+def test_each_way_of_climbing_has_its_own_ladder() -> None:
+    target = Counted(RARE.target())
+    few, many, strict = (smc.ladder(target) for smc in (Smc(200), Smc(200, survivors=0.9), Smc(200, gamma=4.0)))
+    assert len(few) < len(many)
+    assert few[-1].power == many[-1].power == 1
+    assert strict[-1].power == 4
+
+
+@pytest.mark.parametrize("gamma", [1.0, 30.0])
+def test_ladders_rise_and_turns_have_bounds(gamma: float) -> None:
+    """The condition is narrow in many directions, at the end so much that hardly any turn is taken."""
+    narrow = Target(16, lambda z: -5 * z.square().sum(dim=1), lambda z: z[:, 0])
+    ladder = Smc(200, gamma=gamma).ladder(Counted(narrow))
+    powers, turns = [rung.power for rung in ladder], [rung.turn for rung in ladder]
+    assert powers == sorted(set(powers))
+    assert powers[-1] == gamma
+    assert all(LEAST <= turn <= math.pi / 2 for turn in turns)
+    assert turns[-1] < turns[0]
+
+
+def test_nothing_in_the_way_makes_all_turns_right_angles() -> None:
+    free = Target(4, lambda z: torch.zeros(len(z)), lambda z: z[:, 0])
+    smc = Smc(100)
+    assert [rung.turn for rung in smc.ladder(Counted(free))] == [math.pi / 2]
+    assert smc(free, 10).info.acceptance == 1
+
+
+def test_scouts_learn_how_far_to_turn() -> None:
+    """Of moves under a narrow condition about three in ten are taken."""
+    narrow = Target(8, lambda z: -20 * z.square().sum(dim=1), lambda z: z[:, 0])
+    assert 0.2 < Smc(1000)(narrow, 10).info.acceptance < 0.45

@@ -18,11 +18,12 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from ..errors import ValueRangeError
+from ..gpu.recorded import Tape
 
 __all__ = ["Report", "Settings", "descend", "recorded", "sound", "steps"]
 
 # Runs before a recording, in which libraries set themselves up.
-WARMUP = 3
+TRIALS = 3
 
 # Called after every step with its number and its loss.
 Report = Callable[[int, float], None]
@@ -78,22 +79,8 @@ def recorded(function: Callable[..., Tensor], *examples: Tensor) -> Callable[...
     """
     if not examples[0].is_cuda:
         return function
-    inputs, aside, graph = [example.clone() for example in examples], torch.cuda.Stream(), torch.cuda.CUDAGraph()
     exactness = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
-        for _ in range(WARMUP):
-            function(*inputs)
-    torch.cuda.current_stream().wait_stream(aside)
-    with torch.cuda.graph(graph):
-        result = function(*inputs)
+    tape = Tape(function, tuple(example.clone() for example in examples), TRIALS)
     torch.set_float32_matmul_precision(exactness)
-
-    def run(*values: Tensor) -> Tensor:
-        for held, value in zip(inputs, values, strict=True):
-            held.copy_(value)
-        graph.replay()
-        return result
-
-    return run
+    return tape.play

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-__all__ = ["Recorded"]
+__all__ = ["Recorded", "Tape"]
 
 # With more rows than this the work itself takes longer than its launches.
 MOST = 2**13
 # Recordings share the memory between their ends, so they are made and replayed one at a time.
 TURN = threading.Lock()
 
+Result = TypeVar("Result")
 Rows = Callable[..., tuple[Tensor, ...]]
 # How many rows, and the shape of a row of each input.
 Shapes = tuple[int | torch.Size, ...]
@@ -31,10 +33,12 @@ class Recorded:
     With more rows than ``most`` it is called as it is.
     """
 
+    _pool: Any = None
+
     def __init__(self, function: Rows, most: int = MOST, is_padded: bool = True) -> None:
         self._function, self._most, self._is_padded = function, most, is_padded
         self._asked: set[Shapes] = set()
-        self._tapes: dict[Shapes, Tape] = {}
+        self._tapes: dict[Shapes, Tape[tuple[Tensor, ...]]] = {}
 
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         rows = len(inputs[0])
@@ -48,38 +52,41 @@ class Recorded:
             return self._function(*inputs)
         with TURN:
             if shapes not in self._tapes:
-                self._tapes[shapes] = Tape(self._function, inputs, size)
-            return self._tapes[shapes].play(*inputs)
-
-
-class Tape:
-    """One recording, of ``size`` rows."""
-
-    _pool: tuple[int, int] | None = None
+                self._tapes[shapes] = self._tape(inputs, size)
+            return tuple(own[:rows].clone() for own in self._tapes[shapes].play(*inputs))
 
     @torch.inference_mode(False)
     @torch.no_grad()
-    def __init__(self, function: Rows, inputs: tuple[Tensor, ...], size: int) -> None:
+    def _tape(self, inputs: tuple[Tensor, ...], size: int) -> Tape[tuple[Tensor, ...]]:
         # Rows that nobody asks for are copies of the first: an index stays one that there is.
-        self._inputs = tuple(x[:1].repeat(size, *[1] * (x.dim() - 1)).clone() for x in inputs)
-        self._graph = torch.cuda.CUDAGraph()
-        self._warm(function)
-        with torch.cuda.graph(self._graph, pool=Tape._pool, capture_error_mode="thread_local"):
-            self._outputs = function(*self._inputs)
-        Tape._pool = self._graph.pool()
+        filled = tuple(x[:1].repeat(size, *[1] * (x.dim() - 1)) for x in inputs)
+        tape = Tape(self._function, filled, pool=Recorded._pool)
+        Recorded._pool = tape.graph.pool()
+        return tape
 
-    def _warm(self, function: Rows) -> None:
-        """One run beside the others, as recordings want it."""
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            function(*self._inputs)
-        torch.cuda.current_stream().wait_stream(side)
 
-    def play(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The function's results for these rows."""
-        rows = len(inputs[0])
-        for own, new in zip(self._inputs, inputs, strict=True):
-            own[:rows].copy_(new)
-        self._graph.replay()
-        return tuple(own[:rows].clone() for own in self._outputs)
+class Tape(Generic[Result]):
+    """One run of a function on ``inputs``, after ``trials`` that are not recorded: what it reads and writes stays."""
+
+    def __init__(
+        self,
+        function: Callable[..., Result],
+        inputs: tuple[Tensor, ...],
+        trials: int = 1,
+        pool: Any = None,
+    ) -> None:
+        self.graph, self._inputs, aside = torch.cuda.CUDAGraph(), inputs, torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(trials):
+                function(*inputs)
+        torch.cuda.current_stream().wait_stream(aside)
+        with torch.cuda.graph(self.graph, pool=pool, capture_error_mode="thread_local"):
+            self._result = function(*inputs)
+
+    def play(self, *values: Tensor) -> Result:
+        """The function's result for these inputs, until the next one; of fewer rows, the first rows of it."""
+        for own, new in zip(self._inputs, values, strict=True):
+            own[: len(new)].copy_(new)
+        self.graph.replay()
+        return self._result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,13 @@ class Backbone:
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         self._device = torch.device(device)
-        self._net = EfficientNetLite0()
-        self._net.load_state_dict(imagenet_state(str(fetch(EFFICIENTNET) / "efficientnet-lite0-57934424.pth")))
-        self._net.to(self._device).eval().requires_grad_(False)
+
+    @cached_property
+    def _net(self) -> EfficientNetLite0:
+        """The network, downloaded for the first picture: folders that will not do are refused before."""
+        net = EfficientNetLite0()
+        net.load_state_dict(imagenet_state(str(fetch(EFFICIENTNET) / "efficientnet-lite0-57934424.pth")))
+        return net.to(self._device).eval().requires_grad_(False)
 
     @torch.no_grad()
     def __call__(self, pictures: Pictures) -> Tensor:
