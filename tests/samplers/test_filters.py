@@ -120,7 +120,7 @@ class Counting(Filter):
         super().__init__(**options)
         self.every, self.sizes = every, []
 
-    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
+    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
         self.sizes.append(len(index))
         return index % self.every == 0
 
@@ -187,6 +187,20 @@ def test_a_rough_draft_loses_nobody(make: type[Sampler]) -> None:
     assert samples.addresses == plain.addresses
     assert torch.equal(samples.z, plain.z)
     assert sum(map(len, seen)) < 0.5 * samples.info.evaluations
+
+
+class Below(Filter):
+    """What obeys least: to go by a draft that is too kind would lose some."""
+
+    name = "below"
+
+    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
+        return target.log_prob_at(seed, index) < -3
+
+
+def test_a_filter_that_knows_no_drafts_asks_none() -> None:
+    samples = Below(chunks=(MANY, MANY))(drafted(1e6, []), 300, seed=5)
+    assert torch.equal(samples.z, Below()(LOGISTIC.target(), 300, seed=5).z)
 
 
 def test_few_draws_need_no_draft() -> None:

@@ -180,8 +180,12 @@ class Filter(Sampler):
         self._chunks, self._share = chunks, share
 
     @abc.abstractmethod
-    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
-        """Which of the draws at (seed, index) are kept: a bool for each. ``slack`` lets a near miss pass too."""
+    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
+        """Which of the draws at (seed, index) are kept: a bool for each."""
+
+    def may(self, draft: Target, seed: int, index: Tensor) -> Tensor:
+        """Which of them may be kept, by a draft that is off by the slack at most: all, unless a subclass can tell."""
+        return torch.ones_like(index, dtype=torch.bool)
 
     @torch.inference_mode()
     def __call__(self, target: Target, n: int, seed: int = 0, callback: Callback | None = None) -> Samples:
@@ -203,7 +207,7 @@ class Filter(Sampler):
     def _passing(self, target: Target, seed: int, index: Tensor) -> Tensor:
         """The draws that are kept; where there are many, those that the draft rules out are not looked at again."""
         if target.draft is not None and len(index) >= MANY:
-            index = index[self.step(target.draft, seed, index, SLACK)]
+            index = index[self.may(target.draft, seed, index)]
         return index[self.step(target, seed, index)]
 
     def _chunk(self, n: int, kept: int, tried: int, device: torch.device) -> int:

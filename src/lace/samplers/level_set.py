@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UnsatisfiableCondition, ValueRangeError
-from .base import MAX_DRAWS, Filter, Target
+from .base import MAX_DRAWS, SLACK, Filter, Target
 
 __all__ = ["LevelSet", "threshold"]
 
@@ -32,7 +32,13 @@ class LevelSet(Filter):
         super().__init__(max_draws, chunks, share)
         self.threshold = threshold
 
-    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
+    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
+        return self._passes(target, seed, index, 0.0)
+
+    def may(self, draft: Target, seed: int, index: Tensor) -> Tensor:
+        return self._passes(draft, seed, index, SLACK)
+
+    def _passes(self, target: Target, seed: int, index: Tensor, slack: float) -> Tensor:
         return target.margin_at(seed, index) >= self.threshold - slack
 
 
