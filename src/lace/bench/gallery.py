@@ -18,8 +18,9 @@ from ..model import Model
 
 __all__ = ["FOLDER", "WORKERS", "Asked", "Gallery", "Wall", "drawn", "judged"]
 
-# The judges lie in the checkout, not in the package.
+# The judges lie in the checkout, not in the package: those of the face model, and those of any.
 FOLDER = Path("recipes/ffhq/judges")
+JUDGES = "recipes/{}/judges"
 BATCH = 16
 # Processes for the judges that run on a CPU, where there are many pictures.
 WORKERS = 12
@@ -107,7 +108,7 @@ class Gallery:
     @classmethod
     def opened(cls, model: Model, own: int) -> Gallery:
         """Draw ``own`` pictures for the reference and as many for the pool, and have them judged."""
-        jury = Jury.load(FOLDER, model.device)
+        jury = Jury.load(Path(JUDGES.format(model.name)), model.device)
         # A seed of its own, so that no drawing below repeats one of these.
         index = torch.arange(2 * own, device=model.device)
         with torch.inference_mode():
@@ -139,7 +140,7 @@ class Gallery:
 @torch.inference_mode()
 def judged(generator: Generator, jury: Jury, w: Tensor) -> Verdict:
     """The jury's verdict on pictures that are drawn, judged and forgotten batch by batch."""
-    return Verdict.joined(jury(generator.to_picture(rows)) for rows in w.split(BATCH))
+    return Verdict.joined(jury(generator.to_picture(rows)) for rows in w.split(jury.batch))
 
 
 @torch.inference_mode()
