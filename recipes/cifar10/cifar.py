@@ -55,6 +55,8 @@ FINGERPRINTS = {
     "data_batch_5": "efb6334c7c1f88ac69032959408d9eeccb983002e83119b66de7309d3d2c7915",
     "test_batch": "8193b3fbce55bec361cd1b8fd4880cb1649832dc4d6de6da1e7a21847a4843aa",
 }
+# What numpy, zip files and Pillow say of a file that is none, or not there whole.
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, NotImplementedError, BadZipFile)
 
 
 def fingerprint(pictures: NDArray[np.uint8], labels: NDArray[np.uint8]) -> str:
@@ -75,11 +77,11 @@ def read_sheet(path: Path, expected: str) -> tuple[NDArray[np.uint8], NDArray[np
         return np.asarray(strip.convert("RGB")).reshape(-1, SIZE, SIZE, 3)
 
     try:
-        with np.load(path) as file:
+        with path.open("rb") as opened, np.load(opened) as file:
             data, offsets, labels = file["data"], file["off"], file["labels"]
         with ThreadPoolExecutor() as pool:
             pictures = np.concatenate(list(pool.map(decoded, range(len(offsets) - 1))))
-    except (OSError, ValueError, KeyError, IndexError, TypeError, EOFError, BadZipFile) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} is no packed sheet of CIFAR-10 ({error}); pack_cifar.py makes it.") from error
     if fingerprint(pictures, labels) != expected:
         raise DataError(f"{path} does not hold the pictures that it should; make it again with pack_cifar.py.")

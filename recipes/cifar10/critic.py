@@ -9,6 +9,8 @@ ones behind them, no group holds both: one pass judges all of them as two would.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -36,16 +38,16 @@ class Conv(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
-        self.gain, self.half, self.down = (inputs * kernel**2) ** -0.5, kernel // 2, down
+        self.gain, self.edge, self.down = (inputs * kernel**2) ** -0.5, kernel // 2, down
 
     def forward(self, x: Tensor) -> Tensor:
         weight = (self.gain * self.weight).to(x.dtype)
         bias = None if self.bias is None else self.bias.to(x.dtype)
         if not self.down:
-            return F.conv2d(x, weight, bias, padding=self.half)
-        if not self.half:
+            return F.conv2d(x, weight, bias, padding=self.edge)
+        if not self.edge:
             return F.conv2d(smoothed(x, 1, step=2), weight, bias)
-        return F.conv2d(smoothed(x, self.half + 1), weight, bias, stride=2)
+        return F.conv2d(smoothed(x, self.edge + 1), weight, bias, stride=2)
 
 
 class Block(nn.Module):
@@ -64,9 +66,9 @@ class Critic(nn.Module):
     def __init__(self, channels: tuple[int, ...], group: int, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         self.group, self.dtype = group, dtype
-        *_, widest = widths = channels[::-1]
-        self.enter = Conv(3, widths[0], 1)
-        self.blocks = nn.Sequential(*(Block(a, b) for a, b in zip(widths, widths[1:], strict=False)))
+        widest = channels[0]
+        self.enter = Conv(3, channels[-1], 1)
+        self.blocks = nn.Sequential(*(Block(a, b) for a, b in pairwise(channels[::-1])))
         self.last = Conv(widest + 1, widest, 3)
         self.dense, self.verdict = Dense(16 * widest, widest), Dense(widest, 1)
 

@@ -22,11 +22,12 @@ def smoothed(x: Tensor, padding: int, gain: float = 1.0, step: int = 1) -> Tenso
     """Pictures [N, C, H, W] filtered, of which every ``step``-th pixel is kept."""
     x = F.pad(x, [padding] * 4)
     taps = [gain**0.5 * tap for tap in TAPS]
-    size = (x.shape[2] - len(TAPS)) // step + 1
-    places = [slice(k, k + step * (size - 1) + 1, step) for k in range(len(TAPS))]
-    rows = sum((tap * x[:, :, place] for tap, place in zip(taps, places, strict=True)), start=x.new_zeros(()))
-    shifted = (tap * rows[:, :, :, place] for tap, place in zip(taps, places, strict=True))
-    return sum(shifted, start=x.new_zeros(()))
+    for dim in (2, 3):
+        # The last place from which all taps are inside.
+        end = x.shape[dim] - len(TAPS) + 1
+        shifted = [tap * x.narrow(dim, k, end) for k, tap in enumerate(taps)]
+        x = (shifted[0] + shifted[1] + shifted[2] + shifted[3])[(slice(None),) * dim + (slice(None, None, step),)]
+    return x
 
 
 def doubled(x: Tensor) -> Tensor:

@@ -43,7 +43,9 @@ A StyleGAN2 of 32x32 pixels without classes, and heads that read the class from 
 """
 
 
-def model_card(generator: dict[str, Any], heads: dict[str, Any], judges: dict[str, Any], quality: dict[str, Any]) -> str:
+def model_card(
+    generator: dict[str, Any], heads: dict[str, Any], judges: dict[str, Any], quality: dict[str, Any]
+) -> str:
     """The card as Markdown."""
     measured = heads["measured"][WORD.name]
     return CARD.format(

@@ -222,7 +222,9 @@ def begun(args: argparse.Namespace) -> Training:
         network.to(args.device)
     # What comes after a checkpoint is not what came before it.
     rng = torch.Generator(args.device).manual_seed(args.seed + card["seen"])
-    return Training(trainee, critic, average, Augment(args.device, card["p"]), rng, args.batch, args.gamma, card["seen"])
+    return Training(
+        trainee, critic, average, Augment(args.device, card["p"]), rng, args.batch, args.gamma, card["seen"]
+    )
 
 
 def taken_in(folder: Path, names: list[str], pictures: Tensor, device: str) -> tuple[list[str], Tensor]:

@@ -114,7 +114,7 @@ class Trainee(nn.Module):
 
     @property
     def layers(self) -> list[Layer]:
-        return [layer for block in self.synthesis.values() for layer in block.layers]  # type: ignore[union-attr, misc]
+        return [layer for block in self.synthesis.values() for layer in block.layers]  # type: ignore[union-attr]
 
     @property
     def noises(self) -> int:

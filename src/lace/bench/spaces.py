@@ -135,5 +135,10 @@ def draw(tables: dict[str, Table]) -> Figure:
     for color, row in zip(COLORS, tables["spaces"].rows, strict=False):
         line = Line.of(row[2:])
         axis.plot([line.distance], [line.right_b], "o", color=color, label=str(row[1]), markersize=9)
-    tidy(axis, f"{tables['spaces'].rows[0][2]}, by the paper's flow", "Frechet distance to the model's own", "right by judge B")
+    tidy(
+        axis,
+        f"{tables['spaces'].rows[0][2]}, by the paper's flow",
+        "Frechet distance to the model's own",
+        "right by judge B",
+    )
     return figure
