@@ -3,9 +3,9 @@
     python recipes/cifar10/judge_generator.py
 
     confidence  the mean probability of the likeliest class, by the independent judge; beside it that of the test set
-    taught      a classifier that saw nothing but drawn pictures and their labels: how often it is right on the test set
-    FD          the Frechet distance on the independent judge's features, between as many drawn as training pictures, and
-                between two halves of the training set
+    taught      how often a classifier is right on the test set that saw nothing but drawn pictures and their labels
+    FD          the Frechet distance on the independent judge's features of drawn pictures to half of the training set,
+                beside that of the other half
 
 It also writes the training set's moments on these features, which lace bench cifar10 compares with.
 """

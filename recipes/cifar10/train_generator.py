@@ -46,7 +46,7 @@ Network = Callable[..., Tensor]
 
 
 def half_life(seen: int) -> float:
-    """Over how many pictures half of the average is made: few in the beginning, so that what came first is forgotten."""
+    """Over how many pictures half of the average is made: few at first, so that the beginning is forgotten."""
     return min(500_000.0, 0.05 * seen) + 1
 
 
@@ -221,10 +221,9 @@ def begun(args: argparse.Namespace) -> Training:
     for network in networks.values():
         network.to(args.device)
     # What comes after a checkpoint is not what came before it.
-    rng = torch.Generator(args.device).manual_seed(args.seed + card["seen"])
-    return Training(
-        trainee, critic, average, Augment(args.device, card["p"]), rng, args.batch, args.gamma, card["seen"]
-    )
+    seen, augment = int(card["seen"]), Augment(args.device, card["p"])
+    rng = torch.Generator(args.device).manual_seed(args.seed + seen)
+    return Training(trainee, critic, average, augment, rng, args.batch, args.gamma, seen)
 
 
 def taken_in(folder: Path, names: list[str], pictures: Tensor, device: str) -> tuple[list[str], Tensor]:

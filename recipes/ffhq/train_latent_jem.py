@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from baseline import HELD_OUT, Reporter, arguments, labelled, obedience, settings
 from common import PAPER, PSI

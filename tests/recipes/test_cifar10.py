@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +25,11 @@ CHANNELS = (8, 8, 6, 4)
 
 
 @pytest.fixture(autouse=True)
-def one_thread(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def one_thread(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small networks are quickest on one thread."""
     monkeypatch.syspath_prepend(str(RECIPE))
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    yield
 
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -244,8 +244,9 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
         rows.append(baseline(bench, path))
     rows += [(f"{name} (quoted)", *(None,) * 8, *said) for name, said in QUOTED.items()]
     note = (
-        f"{bench.n:,} pictures a row; empty where a sampler refused. low, high: 95 % of B's figure. FD: {bench.gallery.jury.features}. Columns of the "
-        "paper are its own, measured on a V100 with another generator and with FID; quoted rows are nothing else."
+        f"{bench.n:,} pictures a row; empty where a sampler refused. low, high: 95 % of B's figure. "
+        f"FD: {bench.gallery.jury.features}. Columns of the paper are its own, measured on a V100 with another generator "
+        "and with FID; quoted rows are nothing else."
     )
     table = Table("Table 1", COLUMNS, rows, note)
     say("spaces")

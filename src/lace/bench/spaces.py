@@ -116,10 +116,17 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     if not quick:
         say("picture")
         rows.append((None, *flown(on_picture(model, gallery), Ode(batch=gallery.jury.batch), asked, n // 4, gallery)))
-    note = f"{n} pictures a row, a quarter of them for the picture itself; {count:,} labelled latents. FD: {gallery.jury.features}."
+    note = f"{n} pictures a row, a quarter of them for the picture itself; {count:,} labelled latents."
     columns = ("training s", "space", *COLUMNS)
     return Findings(
-        {"spaces": Table("The paper's flow, by where attributes are read", columns, rows, f"{note} {PAPER}")}
+        {
+            "spaces": Table(
+                "The paper's flow, by where attributes are read",
+                columns,
+                rows,
+                f"{note} FD: {gallery.jury.features}. {PAPER}",
+            )
+        }
     )
 
 

@@ -3,7 +3,7 @@
     p(c | picture) = softmax(l / T),   averaged over the picture and its mirror image
 
 Two networks that have little in common, so that one can judge what the other has labelled:
-    residual    convolutions between shortcuts (a wide residual network, Zagoruyko and Komodakis, 2016), mean over pixels
+    residual    convolutions between shortcuts (wide residual network, Zagoruyko and Komodakis, 2016), mean over pixels
     plain       pairs of convolutions with no shortcut, each pair at half the size, largest value over pixels
 """
 
@@ -61,7 +61,7 @@ class Residual(nn.Module):
 
 
 class Plain(nn.Module):
-    """Pictures [N, 3, S, S] -> features [N, widths[-1]]; each width is two convolutions at half the size of the former."""
+    """Pictures [N, 3, S, S] -> features [N, widths[-1]]; each width is two convolutions at half the size."""
 
     def __init__(self, widths: Iterable[int]) -> None:
         super().__init__()
