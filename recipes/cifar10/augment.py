@@ -10,17 +10,20 @@ contrast, light turned to dark, hue, saturation. A place is a matrix and so is a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import reduce
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Augment", "colours", "places", "repainted"]
+__all__ = ["Augment", "Dice", "colours", "places", "repainted"]
 
 TARGET, PACE = 0.6, 500_000
 # Steps after which p moves, so that r is a mean over enough pictures.
 PATIENCE = 4
+# Random numbers that a picture takes.
+UNIFORM, NORMAL = 23, 7
 
 
 class Augment:
@@ -30,12 +33,11 @@ class Augment:
         self.p = torch.tensor(p, device=device)
         self._signs, self._steps = torch.zeros((), device=device), 0
         self.r = torch.zeros((), device=device)
+        # As it is, or compiled.
+        self.distort: Callable[..., Tensor] = distorted
 
     def __call__(self, pictures: Tensor, rng: torch.Generator) -> Tensor:
-        n, size = len(pictures), pictures.shape[-1]
-        grid = F.affine_grid(places(n, size, self.p, rng)[:, :2], list(pictures.shape), align_corners=False)
-        moved = F.grid_sample(pictures, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
-        return repainted(moved, colours(n, self.p, rng))
+        return self.distort(pictures, self.p, *numbers(len(pictures), rng))
 
     @torch.no_grad()
     def watch(self, real: Tensor) -> None:
@@ -48,23 +50,44 @@ class Augment:
             self.p = (self.p + (self.r - TARGET).sign() * len(real) * PATIENCE / PACE).clamp(0, 1)
 
 
-class Dice:
-    """Random numbers for n pictures; what happens with less than certainty is its neutral value otherwise."""
+def distorted(pictures: Tensor, p: Tensor, uniform: Tensor, normal: Tensor) -> Tensor:
+    """Pictures moved and repainted by random numbers."""
+    dice = Dice(p, uniform, normal)
+    grid = F.affine_grid(places(dice, pictures.shape[-1])[:, :2], list(pictures.shape), align_corners=False)
+    moved = F.grid_sample(pictures, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
+    return repainted(moved, colours(dice))
 
-    def __init__(self, n: int, p: Tensor, rng: torch.Generator) -> None:
-        self.n, self.p, self.rng = n, p, rng
+
+class Dice:
+    """Random numbers for n pictures; what happens with less than certainty is its neutral value otherwise.
+
+    They were drawn beforehand, all at once: a compiler knows no generators.
+    """
+
+    def __init__(self, p: Tensor, uniform: Tensor, normal: Tensor) -> None:
+        self.p, self._uniform, self._normal = p, iter(uniform.unbind()), iter(normal.unbind())
+
+    @classmethod
+    def rolled(cls, n: int, p: Tensor, rng: torch.Generator) -> Dice:
+        return cls(p, *numbers(n, rng))
 
     def uniform(self) -> Tensor:
-        return torch.rand(self.n, generator=self.rng, device=self.rng.device)
+        return next(self._uniform)
 
     def normal(self) -> Tensor:
-        return torch.randn(self.n, generator=self.rng, device=self.rng.device)
+        return next(self._normal)
 
     def maybe(self, value: Tensor, neutral: float = 0.0, p: Tensor | None = None) -> Tensor:
         return torch.where(self.uniform() < (self.p if p is None else p), value, neutral)
 
     def angle(self, p: Tensor | None = None) -> Tensor:
         return self.maybe((2 * self.uniform() - 1) * math.pi, p=p)
+
+
+def numbers(n: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """What dice take for n pictures: uniform [UNIFORM, n] and normal numbers [NORMAL, n]."""
+    uniform = torch.rand(UNIFORM, n, generator=rng, device=rng.device)
+    return uniform, torch.randn(NORMAL, n, generator=rng, device=rng.device)
 
 
 def matrix(rows: list[list[Tensor | float]], like: Tensor) -> Tensor:
@@ -86,11 +109,10 @@ def shifted(x: Tensor, y: Tensor) -> Tensor:
     return matrix([[1.0, 0.0, x], [0.0, 1.0, y], [0.0, 0.0, 1.0]], x)
 
 
-def places(n: int, size: int, p: Tensor, rng: torch.Generator) -> Tensor:
+def places(dice: Dice, size: int) -> Tensor:
     """Where pixels come from: matrices [N, 3, 3] on coordinates from -1 to 1."""
-    dice = Dice(n, p, rng)
     # Two turns, one before and one after the stretch, are together as likely as anything else.
-    once = 1 - (1 - p).sqrt()
+    once = 1 - (1 - dice.p).sqrt()
     mirror, quarter = dice.maybe(1 - 2 * (dice.uniform() * 2).floor(), 1.0), dice.maybe((dice.uniform() * 4).floor())
     # Whole pixels, up to an eighth of the picture: a pixel is 2 / size wide.
     whole = [dice.maybe(((2 * dice.uniform() - 1) * size / 8).round() * 2 / size) for _ in range(2)]
@@ -109,9 +131,8 @@ def places(n: int, size: int, p: Tensor, rng: torch.Generator) -> Tensor:
     return reduce(torch.matmul, parts)
 
 
-def colours(n: int, p: Tensor, rng: torch.Generator) -> Tensor:
+def colours(dice: Dice) -> Tensor:
     """What becomes of colours: matrices [N, 3, 4] on (red, green, blue, 1), colours in [-1, 1]."""
-    dice = Dice(n, p, rng)
     bright = dice.maybe(0.2 * dice.normal())
     contrast = dice.maybe((0.5 * dice.normal()).exp2(), 1.0)
     dark = dice.maybe((dice.uniform() * 2).floor())

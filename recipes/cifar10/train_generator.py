@@ -146,23 +146,29 @@ class Training:
         torch._foreach_lerp_(list(self.average.parameters()), list(self.trainee.parameters()), share)
 
     def compile(self, pictures: Tensor) -> None:
-        """Let both networks be compiled, and rehearse all that they are asked; what fails runs as it is."""
-        self.draw = torch.compile(self.trainee, dynamic=False)
-        self.judge = torch.compile(self.critic, dynamic=False)
-        start = time.perf_counter()
+        """Let what takes time be compiled, each by itself; what fails runs as it is."""
+        for owner, name in ((self, "draw"), (self, "judge"), (self.augment, "distort")):
+            plain, start = getattr(owner, name), time.perf_counter()
+            setattr(owner, name, torch.compile(plain, dynamic=False))
+            try:
+                self.rehearse(pictures)
+                print(f"{name} compiled in {time.perf_counter() - start:.0f} s", flush=True)
+            except Exception as error:
+                setattr(owner, name, plain)
+                print(f"{name} not compiled: slower. {type(error).__name__}: {str(error)[:300]}", flush=True)
+
+    def rehearse(self, pictures: Tensor) -> None:
+        """All that a step asks, without a step."""
         try:
             fake = self.drawn()
-            self.told_apart(torch.cat([self.chosen(pictures), fake.detach()]))[0].backward()
+            self.told_apart(self.augment(torch.cat([self.chosen(pictures), fake.detach()]), self.rng))[0].backward()
             self.critic.requires_grad_(False)
-            self.judge(fake).sum().backward()
-        except Exception as error:
-            print(f"Not compiled, which is slower: {type(error).__name__}: {str(error)[:300]}", flush=True)
-            self.draw, self.judge = self.trainee, self.critic
-        else:
-            print(f"compiled in {time.perf_counter() - start:.0f} s", flush=True)
-        self.critic.requires_grad_(True)
-        for network in (self.trainee, self.critic):
-            network.zero_grad(set_to_none=True)
+            self.judge(self.augment(fake, self.rng)).sum().backward()
+            self.augment(self.chosen(pictures), self.rng)
+        finally:
+            self.critic.requires_grad_(True)
+            for network in (self.trainee, self.critic):
+                network.zero_grad(set_to_none=True)
 
 
 class Clock:
@@ -173,7 +179,7 @@ class Clock:
         self.end, self.every, self.seen = self.start + 60 * minutes, every, 0
 
     def is_due(self) -> bool:
-        return time.perf_counter() >= min(self.last + self.every, self.end)
+        return time.perf_counter() >= self.last + self.every
 
     def is_over(self) -> bool:
         return time.perf_counter() >= self.end
@@ -261,9 +267,11 @@ def main() -> None:
     z = torch.randn(SHOWN**2, DIM, generator=torch.Generator().manual_seed(1)).to(args.device)
     clock = Clock(args.minutes, args.every)
     clock.seen = training.seen
-    while not clock.is_over():
+    over = False
+    while not over:
         training.step(pictures)
-        if clock.is_due():
+        over = clock.is_over()
+        if over or clock.is_due():
             look(training, clock, args.out, z)
             names, pictures = taken_in(args.data, names, pictures, args.device)
 

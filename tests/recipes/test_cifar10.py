@@ -215,25 +215,25 @@ def test_without_augmentation_nothing_changes() -> None:
 def test_distortions_are_as_frequent_as_they_shall_be() -> None:
     """A picture is left as it is where none of them happens: 1 - p for each, (1 - p) for both turns together, and what
     happens may be neutral: half of the mirrors, a quarter of the quarter turns, 1 of 8 whole shifts (about)."""
-    from augment import colours, places
+    from augment import Dice, colours, places
 
     n, p = 20_000, torch.tensor(0.1)
     rng = torch.Generator().manual_seed(0)
-    same = (places(n, 32, p, rng) - torch.eye(3)).abs().amax(dim=(1, 2)) < 1e-6
+    same = (places(Dice.rolled(n, p, rng), 32) - torch.eye(3)).abs().amax(dim=(1, 2)) < 1e-6
     # A shift of (u - 1/2) 8 pixels, rounded, is none with 1/8.
     truth = (1 - 0.1 / 2) * (1 - 0.1 * 3 / 4) * (1 - 0.1 * 7 / 8) ** 2 * 0.9**5
     assert within(float(same.float().mean()), truth, math.sqrt(truth * (1 - truth) / n))
     neutral = torch.cat([torch.eye(3), torch.zeros(3, 1)], dim=1)
-    same = (colours(n, p, rng) - neutral).abs().amax(dim=(1, 2)) < 1e-6
+    same = (colours(Dice.rolled(n, p, rng)) - neutral).abs().amax(dim=(1, 2)) < 1e-6
     truth = 0.9**4 * (1 - 0.1 / 2)
     assert within(float(same.float().mean()), truth, math.sqrt(truth * (1 - truth) / n))
 
 
 def test_colours_keep_what_they_should() -> None:
     """Hue and saturation leave light as it is; what is grey stays grey whatever happens."""
-    from augment import colours, repainted
+    from augment import Dice, colours, repainted
 
-    found = colours(500, torch.tensor(1.0), torch.Generator().manual_seed(0))
+    found = colours(Dice.rolled(500, torch.tensor(1.0), torch.Generator().manual_seed(0)))
     grey = repainted(torch.full((500, 3, 1, 1), 0.3), found)[:, :, 0, 0]
     assert torch.allclose(grey, grey[:, :1].expand(-1, 3), atol=1e-4)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -245,8 +245,8 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     rows += [(f"{name} (quoted)", *(None,) * 8, *said) for name, said in QUOTED.items()]
     note = (
         f"{bench.n:,} pictures a row; empty where a sampler refused. low, high: 95 % of B's figure. "
-        f"FD: {bench.gallery.jury.features}. Columns of the paper are its own, measured on a V100 with another generator "
-        "and with FID; quoted rows are nothing else."
+        f"FD: {bench.gallery.jury.features}. Columns of the paper are its own, measured on a V100 with another "
+        "generator and with FID; quoted rows are nothing else."
     )
     table = Table("Table 1", COLUMNS, rows, note)
     say("spaces")
@@ -276,13 +276,18 @@ def shown(model: Model, sentence: str, wish: Wishes) -> list[NDArray[np.uint8]]:
 def draw(tables: dict[str, Table]) -> Figure:
     """Right against near, and the time that 64 pictures take."""
     figure, (near, fast) = panels(2)
-    rows = [row for row in tables["table"].rows if isinstance(row[6], float)]
+    rows: list[Any] = [row for row in tables["table"].rows if row[6] is not None]
     exact = [row for row in rows if str(row[0]).startswith(FRONTIER)]
     near.plot([row[3] for row in exact], [row[6] for row in exact], "o-", color=COLORS[0], label="exact, by strictness")
     fast.semilogx([row[2] for row in exact], [row[6] for row in exact], "o", color=COLORS[0], label="exact")
     others = [row for row in rows if row not in exact]
     for k, row in enumerate(others):
-        style = {"marker": "o^sDv*"[k // 7 % 6], "color": COLORS[1 + k % 7], "linestyle": "", "label": str(row[0])}
+        style: dict[str, Any] = {
+            "marker": "o^sDv*"[k // 7 % 6],
+            "color": COLORS[1 + k % 7],
+            "linestyle": "",
+            "label": str(row[0]),
+        }
         near.plot([row[3]], [row[6]], **style)
         if row[2] is not None:
             fast.semilogx([row[2]], [row[6]], **style)
