@@ -143,6 +143,16 @@ def test_auto_leads_particles_only_where_they_cost_less(toy: lace.Model) -> None
     assert toy.plan("tone>3.5", n=500).sampler.name == "smc"
 
 
+def test_what_no_draw_of_the_bank_obeys_can_be_asked_for_strictly(toy: lace.Model) -> None:
+    """tone > 5 is true of no draw of 16,384: particles find it, and the stricter the clearer, far below 1e-9."""
+    assert toy.plan("tone>5", strictness=1).sampler.settings["gamma"] == pytest.approx(400)
+    assert toy.plan("tone>4", strictness=1).sampler.name == "level-set"
+    drawn = [toy.latents("tone>5", 64, strictness=s) for s in (0.4, 1)]
+    mean = [float(drawing.w[:, 1].mean()) for drawing in drawn]
+    assert mean == sorted(mean)
+    assert bool((drawn[-1].w[:, 1] > 5).all())
+
+
 def test_bad_requests(toy: lace.Model) -> None:
     with pytest.raises(ValueRangeError, match="at least 1"):
         toy.latents("bright", n=0)

@@ -16,6 +16,7 @@ from lace.attributes.heads import MlpHeads
 from lace.attributes.schema import Continuous, Schema
 from lace.baselines.training import Settings
 from lace.baselines.values import asked_values
+from lace.bench.record import machine
 from lace.catalog import FFHQ_HEADS
 from lace.conditions.formula import Formula, leaves
 from lace.conditions.language import parse
@@ -112,8 +113,6 @@ class Reporter:
         figures = {"steps": self.steps, "seconds": round(time.time() - self.start), "loss": round(self.loss, 2)}
         figures |= self.look(self.heads)
         print(figures, flush=True)
-        chosen = {key: getattr(self.args, key) for key in ("batch", "lr")}
-        on = "an " + torch.cuda.get_device_name() if self.args.device == "cuda" else "a CPU"
-        self.save(
-            self.args.out, {"model": mobilestylegan.IDENTITY, "settings": chosen, "device": on, "measured": figures}
-        )
+        chosen = {key: getattr(self.args, key) for key in ("batch", "lr", "minutes")}
+        where = machine(torch.device(self.args.device))
+        self.save(self.args.out, {"model": mobilestylegan.IDENTITY, "settings": chosen, **where, "measured": figures})

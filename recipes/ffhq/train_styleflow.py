@@ -28,7 +28,7 @@ PSI = 0.7
 def main() -> None:
     parser = arguments(__doc__, batch=1024, lr=1e-3)
     args = parser.parse_args()
-    how = settings(args, warmup=20)
+    how = settings(args, warmup=100)
     _, w, values = labelled(args.labels, args.device)
     flow = StyleFlow(VALUES, w.shape[1], values[:EXAMPLES].cpu()).initialise(torch.Generator().manual_seed(0))
     flow.to(args.device)

@@ -16,9 +16,10 @@ from .weights import imported
 if TYPE_CHECKING:
     from .generators.base import Generator
 
-__all__ = ["CATALOG", "FFHQ_HEADS", "SHIPPED", "Entry", "entries", "find", "import_model", "shipped"]
+__all__ = ["CATALOG", "FFHQ_HEADS", "FFHQ_LIKENESS", "SHIPPED", "Entry", "entries", "find", "import_model", "shipped"]
 
 FFHQ_HEADS = Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors"
+FFHQ_LIKENESS = FFHQ_HEADS.with_name("likeness.safetensors")
 # Models of our own training: a folder each, with a generator in the safe form and its heads, whose name is the model's.
 SHIPPED = Path(__file__).parent / "shipped"
 
@@ -27,7 +28,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 class Entry:
     """A named model: a generator that can be made from psi (and a class, where it has ``classes``), and its heads.
 
-    A model without heads has no words of its own yet.
+    A model without heads has no words of its own yet. ``likeness`` tells whom its pictures show.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Entry:
     licence: str
     load_generator: Callable[..., Generator]
     classes: int = 0
+    likeness: Path | None = None
 
 
 def _mobilestylegan(psi: float) -> Generator:
@@ -86,6 +88,7 @@ CATALOG = {
             heads=FFHQ_HEADS,
             licence="weights Apache-2.0 as packaged; the FFHQ pictures behind them are for non-commercial use",
             load_generator=_mobilestylegan,
+            likeness=FFHQ_LIKENESS,
         ),
         Entry(
             name="dcgan",

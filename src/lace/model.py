@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,18 @@ from .attributes.schema import Attribute
 from .attributes.words import attribute_of, check_new, files_of, shelf_of
 from .bank import SIZE, Bank, Estimate
 from .catalog import Entry, find
-from .conditions.energy import energy
 from .conditions.formula import And, Formula, leaves
 from .conditions.language import parse
-from .conditions.margin import margin
 from .conditions.probability import log_probability
 from .drawing import Drawing
+from .editing.likeness import Likeness
 from .errors import DataError, UnknownNameError, UnsatisfiableCondition, ValueRangeError
 from .generators.base import Generator
+from .gpu.recorded import Recorded
 from .planning import DOUBT, Plan, Wish, percent, plan, unsatisfiable
 from .rng import Address
 from .samplers.base import Callback, Filter, Target
+from .target import SentenceTarget
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,6 +46,8 @@ __all__ = ["Explanation", "Model", "load"]
 
 # Latents that are held in memory at once.
 MOST = 2**20
+# Sentences whose plans and recordings are kept for when they are asked again.
+KNOWN = 64
 
 
 @dataclass(frozen=True)
@@ -56,43 +60,13 @@ class Explanation:
     plan: Plan
 
 
-class SentenceTarget(Target):
-    """A formula on a model, in one of its readings; addresses that the bank knows are answered from it."""
-
-    def __init__(self, model: Model, formula: Formula, reading: str = "probability") -> None:
-        self._model, self._formula = model, formula
-        super().__init__(
-            model.generator.latent_dim,
-            log_prob=lambda z: self._log_prob(model.read(z)),
-            margin=lambda z: self._margin(model.read(z)),
-            device=model.device,
-            is_probability=reading == "probability",
-        )
-
-    def prior(self, seed: int, index: Tensor) -> Tensor:
-        return self._model.generator.prior(seed, index)
-
-    def log_prob_at(self, seed: int, index: Tensor) -> Tensor:
-        return self._log_prob(self._model.readings_at(seed, index))
-
-    def margin_at(self, seed: int, index: Tensor) -> Tensor:
-        return self._margin(self._model.readings_at(seed, index))
-
-    def _log_prob(self, readings: Tensor) -> Tensor:
-        if self.is_probability:
-            return log_probability(self._formula, readings, self._model.schema)
-        return -energy(self._formula, readings, self._model.schema)
-
-    def _margin(self, readings: Tensor) -> Tensor:
-        return margin(self._formula, readings, self._model.schema)
-
-
 class Model:
     """Draw from a generator what sentences ask for.
 
     ``attributes`` are heads, or a list of (attribute, callable of w) pairs: a callable gives class logits [N, C] for a
     :class:`lace.Discrete`, or numbers [N] in natural units for a :class:`lace.Continuous`. ``shelf`` is the folder
-    where words that it is taught are kept, with their labels; without one they live as long as the model.
+    where words that it is taught are kept, with their labels; without one they live as long as the model. ``likeness``
+    gives w a unit vector [N, k] for whom its picture shows, which edits then keep.
     """
 
     def __init__(
@@ -103,9 +77,11 @@ class Model:
         name: str = "model",
         bank_size: int = SIZE,
         shelf: Path | None = None,
+        likeness: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.name = name
         self.shelf = shelf
+        self.likeness = likeness
         self.device = torch.device(device)
         self.generator = generator.to(self.device).eval()
         self._bank_size = bank_size
@@ -115,6 +91,10 @@ class Model:
         self.heads = heads.to(self.device)
         self.schema = heads.schema
         self._bank: Bank | None = None
+        keep = lru_cache(KNOWN)
+        self._target = keep(lambda formula, reading: SentenceTarget(self, formula, reading))
+        self._plan = keep(lambda formula, wish, n: plan(formula, self.bank.readings, self.schema, wish, n))
+        self._seen = Recorded(self._see) if self.generator.is_pure and self.heads.is_pure else self._see
 
     def __repr__(self) -> str:
         return f"<lace.Model {self.name}: {', '.join(attribute.name for attribute in self.schema)}>"
@@ -163,7 +143,7 @@ class Model:
 
     def target(self, sentence: str | Formula, reading: str = "probability") -> Target:
         """A sentence as samplers see it."""
-        return SentenceTarget(self, self.formula(sentence), reading)
+        return self._target(self.formula(sentence), reading)
 
     @torch.inference_mode()
     def probability(self, sentence: str | Formula) -> Estimate:
@@ -179,7 +159,7 @@ class Model:
     @torch.inference_mode()
     def plan(self, sentence: str | Formula, n: int = 16, **wish: Unpack[Wishes]) -> Plan:
         """The sampler that n pictures of a sentence get, and why."""
-        return plan(self.formula(sentence), self.bank.readings, self.schema, Wish(**wish), n)
+        return self._plan(self.formula(sentence), Wish(**wish), n)
 
     def explain(self, sentence: str | Formula, n: int = 16, **wish: Unpack[Wishes]) -> Explanation:
         """What a sentence means here, how likely it is, and how it would be drawn."""
@@ -356,10 +336,18 @@ class Model:
         # Matrix products round differently in batches; on a CPU every row goes alone, so that an address always gives
         # the same picture to the last bit.
         rows = z.split(1) if self.device.type == "cpu" else (z,)
-        w = torch.cat([self.generator.to_w(row) for row in rows])
-        readings = torch.cat([self.heads(row) for row in w.split(len(rows[0]))])
-        log_prob = None if formula is None else log_probability(formula, readings, self.schema)
+        w, readings = (torch.cat(part) for part in zip(*(self._seen(row) for row in rows), strict=True))
+        log_prob = None if formula is None else self._log_prob(formula, z, readings)
         return Drawing(z, w, readings, self.schema, addresses, log_prob)
+
+    def _log_prob(self, formula: Formula, z: Tensor, readings: Tensor) -> Tensor:
+        """log p(formula | z): from the readings, or on a GPU by what was recorded, which is sooner done."""
+        target = self.target(formula)
+        return target.value(z) if target.draft else log_probability(formula, readings, self.schema)
+
+    def _see(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        w = self.generator.to_w(z)
+        return w, self.heads(w)
 
     def _out_of_reach(self, formula: Formula, n: int, tried: str) -> UnsatisfiableCondition:
         return unsatisfiable(formula, n, self.probability(formula).probability, self.terms(formula), tried)
@@ -379,7 +367,8 @@ def load(name: str | Path = "ffhq", device: str = "auto", psi: float | None = No
     if label is not None and not entry.classes:
         raise ValueRangeError(f"'{entry.name}' has no classes; leave out the label {label}.")
     generator = entry.load_generator(psi) if label is None else entry.load_generator(psi, label)
-    return Model(generator, heads_of(entry), place, entry.name, shelf=shelf_of(entry.name))
+    likeness = Likeness.load(entry.likeness).to(place) if entry.likeness else None
+    return Model(generator, heads_of(entry), place, entry.name, shelf=shelf_of(entry.name), likeness=likeness)
 
 
 def heads_of(entry: Entry) -> Heads:

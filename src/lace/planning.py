@@ -2,11 +2,13 @@
 
 The bank foretells what a sampler would keep: rejection the mean of p(c|z)^gamma, a level set the share of margins above
 its threshold. ``auto`` takes rejection up to strictness 0.4 and level sets beyond; where rejection would try more than
-131,072 draws, and more than particles do, it leads particles there by SMC.
+131,072 draws (on a GPU 1,048,576), and more than particles do, it leads particles there by SMC. Where no draw of the
+bank obeys there is no level to set: beyond 0.4 it leads particles that are held to the condition gamma / q times over.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypedDict
@@ -34,15 +36,18 @@ __all__ = ["DOUBT", "READINGS", "SAMPLERS", "Plan", "Wish", "Wishes", "percent",
 
 READINGS = ("probability", "energy")
 # More draws than this for one sentence are better spent on particles.
-MANY = 2**17
+MANY = {"cpu": 2**17, "cuda": 2**20}
 # Below this mean p(c|z) there is nothing to show: all of P(c) is the heads' doubt about draws that do not obey.
 DOUBT = 0.01
-# How often particles are evaluated for each of them, on a rare sentence.
-CLIMB = 100
+# How often particles are evaluated, on a rare sentence, for each of them and of their moves: as often again for each
+# fourfold gamma.
+CLIMB = 25
+# Beyond the gamma of strictness 0.4 particles end as siblings: there, moves are worth more than many of them.
+FEW = {"particles": 256, "moves": 16}
 
 # Exact in the limit, and held to the condition gamma times over; then the paper's own, also as its code does them.
 KERNELS: dict[str, Callable[[float], Sampler]] = {
-    "smc": lambda gamma: Smc(gamma=gamma),
+    "smc": lambda gamma: Smc(gamma=gamma) if gamma <= 4 else Smc(gamma=gamma, **FEW),
     "elliptical": lambda gamma: Elliptical(gamma=gamma),
     "pcnl": lambda gamma: Pcnl(gamma=gamma),
 }
@@ -100,7 +105,11 @@ def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> 
         return Plan(wish.sampler, "it was given", 1.0, wish.reading)
     s = Strictness.of(wish.strictness)
     if wish.sampler == "level-set" or (wish.sampler == "auto" and s.q is not None):
-        return _level_set(margin(formula, bank, schema), s.q or 1.0, wish)
+        margins, q = margin(formula, bank, schema), s.q or 1.0
+        if wish.sampler == "auto" and wish.reading == "probability" and not bool((margins > 0).any()):
+            gamma = s.gamma / q
+            return _kernel(wish, gamma, n, f"no draw of the bank obeys; the condition is held {gamma:.3g} times over")
+        return _level_set(margins, q, wish)
     if wish.sampler in PAPER:
         return _papers(wish)
     if s.q is not None:
@@ -114,7 +123,7 @@ def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> 
             raise no_energies()
         return _kernel(wish, s.gamma, n, "energies are no probabilities to accept a draw by")
     exact = _rejection(log_probability(formula, bank, schema), s.gamma, wish.max_draws)
-    if wish.sampler == "auto" and n * exact.draws_each > MANY:
+    if wish.sampler == "auto" and n * exact.draws_each > MANY.get(bank.device.type, MANY["cpu"]):
         led = _kernel(wish, s.gamma, n, f"too rare to wait for: {exact.why.rpartition(', ')[2]}")
         return led if led.draws_each < exact.draws_each else exact
     return exact
@@ -123,7 +132,8 @@ def plan(formula: Formula, bank: Tensor, schema: Schema, wish: Wish, n: int) -> 
 def _rejection(log_prob: Tensor, gamma: float, max_draws: int) -> Plan:
     share = float((gamma * log_prob).double().exp().mean())
     exact = "the exact posterior" if gamma == 1 else f"the condition held {gamma:.3g} times over"
-    return Plan(Rejection(gamma, max_draws), f"independent draws from {exact}, {_kept(share)}", _draws(share))
+    sampler = Rejection(gamma, max_draws, share=share or None)
+    return Plan(sampler, f"independent draws from {exact}, {_kept(share)}", _draws(share))
 
 
 def _kernel(wish: Wish, gamma: float, n: int, why: str) -> Plan:
@@ -131,7 +141,7 @@ def _kernel(wish: Wish, gamma: float, n: int, why: str) -> Plan:
     sampler = KERNELS[name](gamma)
     if isinstance(sampler, Smc):
         particles = sampler.particles
-        evaluations = -(-n // particles) * particles * CLIMB
+        evaluations = -(-n // particles) * particles * CLIMB * sampler.moves * (1 + math.log(max(gamma, 1), 4))
         return Plan(sampler, f"{particles} particles led to it; {why}", evaluations / n, wish.reading)
     steps = sampler.settings["steps"]
     return Plan(sampler, f"walks of {steps} moves; {why}", steps, wish.reading)
@@ -153,7 +163,7 @@ def _level_set(margins: Tensor, q: float, wish: Wish) -> Plan:
     level = threshold(margins, q) if bool((margins > 0).any()) else float("inf")
     share = float((margins >= level).double().mean())
     return Plan(
-        LevelSet(level, wish.max_draws),
+        LevelSet(level, wish.max_draws, share=share or None),
         f"the clearest {100 * q:.3g} % of the draws that obey, {_kept(share)}",
         _draws(share),
         wish.reading,

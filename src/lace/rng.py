@@ -11,9 +11,11 @@ draw is the same alone and in a batch, in any order, on a CPU and on a GPU. Norm
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from dataclasses import dataclass
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -107,6 +109,8 @@ def _normal(seed: int, index: Tensor, dim: int, stream: int) -> Tensor:
 
 def normal(seed: int, index: Tensor, dim: int, stream: int = LATENT) -> Tensor:
     """Standard normal noise of shape [len(index), dim]; row k depends on (seed, index[k]) alone."""
+    if index.is_cuda and (kernels := _kernels()):
+        return kernels.normals(seed, index, dim, stream)
     if index.device.type != "cpu" or len(index) <= CPU_ROWS:
         return _normal(seed, index, dim, stream)
     return torch.cat([_normal(seed, rows, dim, stream) for rows in index.split(CPU_ROWS)])
@@ -119,5 +123,17 @@ def uniform(seed: int, index: Tensor, stream: int = ACCEPT) -> Tensor:
 
 def uniforms(seed: int, index: Tensor, count: int, stream: int) -> Tensor:
     """Uniform numbers in (0, 1] of shape [len(index), count]."""
+    if index.is_cuda and (kernels := _kernels()):
+        return kernels.units(seed, index, count, stream)
     words = torch.stack(_words(seed, index, -(-count // 4), stream), dim=-1)
     return _unit(words.flatten(1)[:, :count])
+
+
+@functools.cache
+def _kernels() -> ModuleType | None:
+    """The same numbers as one GPU kernel each, where Triton is there to build it."""
+    try:
+        from .gpu import noise
+    except ImportError:
+        return None
+    return noise

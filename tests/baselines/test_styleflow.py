@@ -172,28 +172,79 @@ def test_draws_do_not_feel_their_neighbours(trained: StyleFlow) -> None:
     assert 0 < float(sides) < 1
 
 
-def test_edits_change_what_is_asked_where_it_is_asked(trained: StyleFlow) -> None:
+def test_edits_change_what_is_asked(trained: StyleFlow) -> None:
     """From side no to yes at the same height; and back again to where they were, as the flow is exact."""
     w, values = mixture(150)
     no = values[:, 0] > 0
-    layers, source = w[no, None].expand(-1, 3, -1), values[no]
-    asked = torch.tensor([0.0, 1.0, math.nan])
-    edited = trained.edit(layers, source, asked, inputs=[0, 2])
-    assert torch.equal(edited[:, 1], layers[:, 1])
-    assert torch.allclose(edited[:, 0], edited[:, 2], atol=1e-4)
-    means = torch.stack([-2 * source[:, 2], torch.full((len(source),), 2.0)], dim=1)
-    off = edited[:, 0] - means
+    w, source = w[no], values[no]
+    target = torch.cat([1 - source[:, :2], source[:, 2:]], dim=1)
+    edited = trained.edit(w, source, target)
+    off = edited - torch.stack([-2 * source[:, 2], torch.full((len(source),), 2.0)], dim=1)
     assert off.mean(dim=0).abs().max() < 0.25
     assert torch.allclose(off.std(dim=0), (YES @ YES.T).diagonal().sqrt(), rtol=0.3)
-    target = torch.where(asked.isfinite(), asked, source)
-    back = trained.edit(edited[:, :1], target, torch.tensor([1.0, 0.0, math.nan]))
-    assert (back[:, 0] - layers[:, 0]).abs().max() < 1e-2
+    assert (trained.edit(edited, target, source) - w).abs().max() < 1e-2
 
 
-def test_nothing_asked_changes_nothing(trained: StyleFlow) -> None:
-    w, values = mixture(50)
-    same = trained.edit(w[:, None], values, torch.full((3,), math.nan))
-    assert (same[:, 0] - w).abs().max() < 1e-2
+def test_rows_of_styles_go_their_own_ways() -> None:
+    flow, (w, values) = lively(), data()
+    target = torch.cat([1 - values[:, :2], values[:, 2:]], dim=1)
+    styles = torch.stack([w, w + 1, w], dim=1)
+    edited = flow.edit(styles, values, target)
+    for k, rows in enumerate((w, w + 1, w)):
+        assert torch.allclose(edited[:, k], flow.edit(rows, values, target), atol=1e-4)
+
+
+def test_nothing_asked_changes_nothing() -> None:
+    flow, (w, values) = lively(), data()
+    assert (flow.edit(w, values, values) - w).abs().max() < 1e-4
+
+
+def shifting(dim: int, columns: Schema) -> StyleFlow:
+    """A flow that moves every point alike, by what is asked for and by when: f = b sigmoid(G c + g) + H [t, c]."""
+    rng = torch.Generator().manual_seed(0)
+    flow = StyleFlow(columns, dim, torch.rand(50, columns.columns, generator=rng), 8).initialise(rng).double()
+    with torch.no_grad():
+        for weight in flow.velocity.weights:
+            weight.zero_()
+        flow.velocity.gates.weight[:, 0] = 0
+        flow.root_time.fill_(1.1)
+        for norm in (flow.first, flow.last):
+            norm.scale.normal_(0, 0.3, generator=rng)
+            norm.mean.normal_(generator=rng)
+    return flow.requires_grad_(False).eval()
+
+
+def shift(flow: StyleFlow, values: Tensor) -> Tensor:
+    """How far :func:`shifting` moves: T (b sigmoid(G c + g) + H_c c) + T^2 / 2 H_t, of its last layer."""
+    c, time, dim = flow.condition(values), float(flow.root_time) ** 2, len(flow.first.mean)
+    net = flow.velocity
+    gate = torch.sigmoid(c @ net.gates.weight[-dim:, 1:].T + net.gates.bias[-dim:])
+    return (
+        time * (net.biases[-dim:] * gate + c @ net.shifts.weight[-dim:, 1:].T)
+        + time**2 / 2 * net.shifts.weight[-dim:, 0]
+    )
+
+
+def test_a_flow_in_closed_form() -> None:
+    """z, its density, and edits: w' = w + (shift(source) - shift(target)) / slope of the first norm."""
+    flow, (w, values) = shifting(4, SCHEMA), data()
+    first, last = (norm.log_slope for norm in (flow.first, flow.last))
+    z, slope = flow.encode(w, values, unit_probes(ROWS, 4).double())
+    moved = (w - flow.first.mean) * first.exp() + shift(flow, values)
+    assert torch.allclose(z, (moved - flow.last.mean) * last.exp(), atol=1e-5)
+    assert torch.allclose(slope, (first + last).sum().expand(ROWS), atol=1e-6)
+    target = torch.cat([1 - values[:, :2], values[:, 2:].flip(0)], dim=1)
+    expected = w + (shift(flow, values) - shift(flow, target)) * (-first).exp()
+    assert torch.allclose(flow.edit(w, values, target), expected, atol=1e-5)
+    assert (expected - w).abs().mean() > 0.1
+
+
+def test_marching_is_the_same_flow() -> None:
+    """What training sees is what the adaptive solver finds, and the norms' slopes are those that were used."""
+    flow, (w, values) = lively(), data()
+    probes = unit_probes(ROWS, 4).double()
+    truth = flow.log_prob(w, values, probes)
+    assert torch.allclose(flow.train().log_prob(w, values, probes), truth, atol=1e-3)
 
 
 def test_saved_flows_are_the_same(trained: StyleFlow, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import torch
 import lace
 from lace.attributes.schema import Discrete
 from lace.bench.gallery import Asked, Gallery, Wall
-from lace.conditions.formula import leaves
+from lace.conditions.formula import Near, leaves
 from lace.metrics.jury import Jury, Verdict
 
 NAMES = ("Male", "Eyeglasses")
@@ -53,6 +53,16 @@ def test_the_labelling_judge_chooses_what_it_finds_right(toy: lace.Model) -> Non
     gallery = Gallery(toy, Jury({}), verdict([], []), verdict([1, 0, 0, 1, 0], [0, 0, 1, 1, 0]))
     wall = gallery.chosen(asked(), 4)
     assert wall.right("labeller").tolist() == [1, 1, 1, 1]
+
+
+def test_a_number_is_asked_for_at_values(toy: lace.Model) -> None:
+    """Draws count for the nearest value: tone is N(0, 1), so half of them are nearer to 1 than to -1."""
+    found = Asked.uniform(toy, "bright", tone=(-1.0, 1.0))
+    assert list(found.sentences())[1] == "bright=no & tone=1"
+    asked_for = [leaf for sentence in found.sentences() for leaf in leaves(toy[sentence]) if isinstance(leaf, Near)]
+    assert [leaf.value for leaf in asked_for] == [-1, 1, -1, 1]
+    shares = found.as_the_model_draws(toy).shares.reshape(2, 2).sum(dim=0)
+    assert shares.tolist() == pytest.approx([0.5, 0.5], abs=4 * 0.5 / 2**7)
 
 
 def test_shares_as_the_model_draws(ffhq: lace.Model) -> None:

@@ -36,5 +36,18 @@ def test_the_table_is_for_people(tmp_path: Path) -> None:
     assert "![speed](speed-quick-cpu.png)" in lines
 
 
+def test_what_was_written_down_once_stays_beside(tmp_path: Path) -> None:
+    """The authors' figures of this device go into the record, those of another device do not."""
+    theirs = Table("Theirs", ("code", "milliseconds"), [("authors", 515.0), ("ours", None)], "Written down on a day.")
+    list(
+        Record("authors", "About.", {"quick": False}, {"device": "NVIDIA H200"}, {"beside": theirs}).write(tmp_path, [])
+    )
+    here, there = (
+        Record("speed", "About.", {"quick": True}, {"device": d}, {"times": TABLE}) for d in ("NVIDIA H200", "cpu")
+    )
+    assert here.beside(tmp_path, "authors").tables == {"times": TABLE, "beside": theirs}
+    assert there.beside(tmp_path, "authors").tables == {"times": TABLE}
+
+
 def test_columns_by_name() -> None:
     assert TABLE.column("seconds") == [12345.0, 0.25, 999.6]

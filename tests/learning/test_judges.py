@@ -38,6 +38,9 @@ def dark(pictures):
 def broken(pictures):
     return pictures / nothing
 
+def leaving(pictures):
+    raise SystemExit(3)
+
 number = 3
 """
 
@@ -52,13 +55,17 @@ def test_functions_are_found_by_their_place(tmp_path: Path, monkeypatch: pytest.
         assert judge(plain((0, 0, 0), (200, 200, 200))).tolist() == [True, False]
     with pytest.raises(DataError, match=r"mine.py:broken failed in mine.py, line 8: NameError.*nothing"):
         FunctionJudge.named("mine.py:broken")(plain((0, 0, 0)))
+    with pytest.raises(DataError, match=r"mine.py:leaving failed in mine.py, line 11: SystemExit 3"):
+        FunctionJudge.named("mine.py:leaving")(plain((0, 0, 0)))
     (tmp_path / "bad.py").write_text("x = 1 / 0\n")
+    (tmp_path / "script.py").write_text("import sys\nsys.exit('give a file')\n")
     for place, words in {
         "mine.py:drak": "did you mean 'dark'",
         "mine.py:number": "no function 'number'",
         "nowhere.py:dark": "no file",
         "no.such.module:dark": "cannot be loaded",
         "bad.py:dark": "line 1: ZeroDivisionError",
+        "script.py:dark": "line 2: SystemExit give a file",
         "mine.py": "FILE.py:FUNCTION",
     }.items():
         with pytest.raises(DataError, match=words):
@@ -302,6 +309,8 @@ def test_examples_teach_a_probe_and_report_their_gap(tmp_path: Path) -> None:
     assert 0.3 < notes["domain_gap"] < 0.75
     green = mean_colour(plain(*((10, 200 + k, 10) for k in range(40))))
     assert domain_gap(mean_colour(plain(*(tuple(c) for c in red))), green) > 0.99
+    # The examples themselves, drawn again: nothing could be more alike.
+    assert domain_gap(green, green) == 0.5
 
 
 def test_examples_that_do_not_fit_are_refused(tmp_path: Path) -> None:

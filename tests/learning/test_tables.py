@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,8 @@ def test_labels_of_one_picture_that_differ_are_noise(tmp_path: Path) -> None:
         ("address,label\nx,yes\n", "row 2: 'x' is not an address"),
         ("address,label\n0:1,yes\n0:2,perhaps\n", "row 3: 'perhaps' is no class"),
         ("address,label,psi\n0:1,yes,7\n", "'7' is no psi"),
+        ("address,label\n0:1,47,66\n", "row 2 has 3 cells under 2 names"),
+        ("address,label,Address\n0:1,yes,0:2\n", "column 'address' twice"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -71,6 +74,14 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path, text: str, words: st
         read_table(written(tmp_path / "l.csv", text), BEARD)
     with pytest.raises(DataError, match="no file"):
         read_table(tmp_path / "none.csv", BEARD)
+
+
+def test_spreadsheets_with_decimal_commas(tmp_path: Path) -> None:
+    """Half the world's: semicolons between cells, commas inside numbers; a text may have a comma too."""
+    text = "address;psi;note;label\n0:1;0,8731;a, b;47,25\n0:2;;1,2,3;-0,5\n0:3;1;;12\n"
+    table = read_table(written(tmp_path / "l.csv", text), Continuous("brightness", -1, 100))
+    assert table.rows[:, 0].tolist() == [47.25, -0.5, 12]
+    assert torch.allclose(table.psi, torch.tensor([0.8731, math.nan, 1]), equal_nan=True)
 
 
 @given(content=st.one_of(st.binary(max_size=200), st.text(max_size=100).map(lambda t: f"address,label\n{t}".encode())))

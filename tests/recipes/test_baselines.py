@@ -58,5 +58,7 @@ def test_a_short_training_is_written_and_read_back(
     module.main()
     card = read_card(out)
     assert card["measured"]["steps"] >= 1
+    assert card["settings"] == {"batch": 4, "lr": 1e-3, "minutes": 0.01}
+    assert {"device", "commit", "torch"} <= card.keys()
     assert "female & smile & age=55" in capsys.readouterr().out
     assert {"glasses", "haircolor", "yaw"} <= {attribute.name for attribute in kind.load(out).schema}

@@ -11,7 +11,8 @@ table that says which of them speak for which attribute.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,21 +29,29 @@ __all__ = ["FunctionHeads", "Heads", "JoinedHeads", "MlpHeads"]
 
 WIDTHS = (384, 256, 128)
 SLOPE = 0.2
+# With more rows than this a GPU is busy moving numbers, with fewer it waits for calls.
+LONG = 2**13
 
 
 class Heads(nn.Module):
     """w -> readings [N, columns], as :mod:`lace.attributes.schema` lays them out.
 
-    ``identity`` changes whenever the readings do: what is computed from them is cached under it.
+    ``identity`` changes whenever the readings do: what is computed from them is cached under it. ``is_pure`` says that
+    the same operations run whatever w holds, so that a GPU may record them.
     """
 
     schema: Schema
     identity: str
+    is_pure = False
 
     @property
     def parts(self) -> tuple[Heads, ...]:
         """The heads whose readings stand side by side in these; other heads are one part."""
         return (self,)
+
+    def only(self, names: Collection[str]) -> Heads:
+        """Heads for fewer words, which cost less to read; those who cannot do with less give all that they have."""
+        return self
 
     def forward(self, w: Tensor) -> Tensor:
         raise NotImplementedError
@@ -61,6 +70,14 @@ class JoinedHeads(Heads):
     @property
     def parts(self) -> tuple[Heads, ...]:
         return tuple(self._parts)  # type: ignore[arg-type]
+
+    @property
+    def is_pure(self) -> bool:  # type: ignore[override]
+        return all(part.is_pure for part in self.parts)
+
+    def only(self, names: Collection[str]) -> Heads:
+        asked = [part.only(names) for part in self.parts if any(name in part.schema for name in names)]
+        return asked[0] if len(asked) == 1 else JoinedHeads(asked)
 
     def forward(self, w: Tensor) -> Tensor:
         return torch.cat([w.new_empty(len(w), 0), *(part(w) for part in self.parts)], dim=1)
@@ -92,6 +109,8 @@ class MlpHeads(Heads):
 
     speakers: Tensor
     temperature: Tensor
+    _place: Tensor
+    is_pure = True
 
     def __init__(self, schema: Schema, inputs: int, speakers: Tensor, identity: str = "") -> None:
         super().__init__()
@@ -103,6 +122,9 @@ class MlpHeads(Heads):
         self.biases = nn.ParameterList(torch.zeros(nets, 1, b) for b in sizes[1:])
         self.register_buffer("speakers", speakers.to(torch.float32))
         self.register_buffer("temperature", torch.ones(len(schema)))
+        self._alike = nn.ModuleList(Alike(schema, members, bool(speakers.all())) for members in alike(schema))
+        order = [column for members in alike(schema) for column in columns_of(schema, members)]
+        self.register_buffer("_place", torch.tensor(order).argsort(), persistent=False)
 
     def initialise(self, generator: torch.Generator) -> MlpHeads:
         """Kaiming's normal start for leaky ReLUs; the last layer starts small."""
@@ -113,21 +135,38 @@ class MlpHeads(Heads):
 
     def logits(self, w: Tensor) -> Tensor:
         """Raw outputs of every network: [M, N, columns]."""
-        x = w.to(self.weights[0].dtype).expand(len(self.speakers), *w.shape)
+        w = w.to(self.weights[0].dtype)
+        if w.is_cuda and len(w) > LONG:
+            return torch.stack([self._logits_of(k, w) for k in range(len(self.speakers))])
+        x = w.expand(len(self.speakers), *w.shape)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = F.leaky_relu(torch.baddbmm(bias, x, weight), SLOPE)
+            x = F.leaky_relu_(torch.baddbmm(bias, x, weight), SLOPE)
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
+
+    def _logits_of(self, k: int, x: Tensor) -> Tensor:
+        """One network's: on a GPU a bias rides along with a product, but not with several at once."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = F.leaky_relu_(torch.addmm(bias[k, 0], x, weight[k]), SLOPE)
+        return torch.addmm(self.biases[-1][k, 0], x, self.weights[-1][k])
 
     def forward(self, w: Tensor) -> Tensor:
         logits = self.logits(w)
-        return torch.cat([self._combine(k, a, logits) for k, a in enumerate(self.schema)], dim=1).float()
+        read = [group(logits, self.speakers, self.temperature).float() for group in self._alike]
+        return read[0] if len(read) == 1 else torch.cat(read, dim=1).index_select(1, self._place)
 
-    def _combine(self, k: int, attribute: Attribute, logits: Tensor) -> Tensor:
-        """The readings of one attribute: the mean of the networks that speak for it."""
-        own = logits[self.speakers[:, k] > 0][:, :, self.schema.slice(attribute.name)].float()
-        if isinstance(attribute, Continuous):
-            return own.mean(dim=0)
-        return mix(own / self.temperature[k])
+    def only(self, names: Collection[str]) -> MlpHeads:
+        chosen = [k for k, attribute in enumerate(self.schema) if attribute.name in names]
+        schema = Schema(self.schema.attributes[k] for k in chosen)
+        columns = torch.tensor(columns_of(self.schema, chosen), device=self.speakers.device)
+        nets = self.speakers[:, chosen].any(dim=1)
+        some = MlpHeads(schema, self.weights[0].shape[1], self.speakers[nets][:, chosen]).to(self.speakers.device)
+        state = {
+            name: value[nets] for name, value in self.state_dict().items() if name not in ("speakers", "temperature")
+        }
+        for last in (f"weights.{len(WIDTHS)}", f"biases.{len(WIDTHS)}"):
+            state[last] = state[last][..., columns]
+        some.load_state_dict({**state, "speakers": some.speakers, "temperature": self.temperature[chosen]})
+        return some.requires_grad_(False).eval()
 
     def signed(self) -> MlpHeads:
         """The same heads, with an identity that changes with any weight as it is stored."""
@@ -156,7 +195,53 @@ class MlpHeads(Heads):
         return heads.requires_grad_(False).eval()
 
 
-def mix(logits: Tensor) -> Tensor:
-    """log mean_k softmax(l^k) over the networks in front: [M, N, C] -> [N, C]."""
+def alike(schema: Schema) -> list[list[int]]:
+    """Attributes of one kind and as many columns, which are read together."""
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for k, attribute in enumerate(schema):
+        groups.setdefault((isinstance(attribute, Continuous), attribute.columns), []).append(k)
+    return list(groups.values())
+
+
+def columns_of(schema: Schema, members: Iterable[int]) -> list[int]:
+    """The columns of some attributes, one after the other."""
+    own = (schema.slice(schema.attributes[k].name) for k in members)
+    return [column for place in own for column in range(place.start, place.stop)]
+
+
+class Alike(nn.Module):
+    """The readings of ``members``, attributes of one kind and C columns each, at once: a GPU waits for every call."""
+
+    columns: Tensor
+    members: Tensor
+
+    def __init__(self, schema: Schema, members: list[int], all_speak: bool) -> None:
+        super().__init__()
+        self.is_number = isinstance(schema.attributes[members[0]], Continuous)
+        self.is_all, self.all_speak = len(members) == len(schema), all_speak
+        self.register_buffer("columns", torch.tensor(columns_of(schema, members)), persistent=False)
+        self.register_buffer("members", torch.tensor(members), persistent=False)
+
+    def forward(self, logits: Tensor, speakers: Tensor, temperature: Tensor) -> Tensor:
+        """Readings [N, members x C] from the outputs [M, N, columns] of all networks."""
+        if not self.is_all:
+            logits = logits.index_select(2, self.columns)
+            speakers, temperature = speakers.index_select(1, self.members), temperature.index_select(0, self.members)
+        # [M, N, members, C], and who speaks as [M, 1, members, 1].
+        own = logits.float().unflatten(2, (len(self.members), -1))
+        speaks = None if self.all_speak else speakers[:, None, :, None]
+        if not self.is_number:
+            return mix(own / temperature[:, None], speaks).flatten(1)
+        mean = own.mean(dim=0) if speaks is None else (own * speaks).sum(dim=0) / speaks.sum(dim=0)
+        return mean.flatten(1)
+
+
+def mix(logits: Tensor, speaks: Tensor | None = None) -> Tensor:
+    """log mean_k softmax(l^k) over the networks in front that speak (1, or 0): [M, ..., C] -> [..., C]."""
     log_probs = logits.log_softmax(dim=-1)
-    return (log_probs.logsumexp(dim=0) - torch.tensor(float(len(logits))).log()).log_softmax(dim=-1)
+    if speaks is None:
+        # logsumexp(x) = x_0 - log_softmax(x)_0, in one call where the other takes seven.
+        total = log_probs[0] - log_probs.log_softmax(dim=0)[0] - math.log(len(logits))
+    else:
+        total = (log_probs + speaks.log()).logsumexp(dim=0) - speaks.sum(dim=0).log()
+    return total.log_softmax(dim=-1)

@@ -28,7 +28,7 @@ from ..attributes.training import ENERGY_SIGMA
 from ..attributes.training import loss as class_loss
 from ..errors import DataError
 from ..samplers.base import Noise
-from .training import Report, Settings, descend, steps
+from .training import Report, Settings, descend, recorded, steps
 
 __all__ = ["Fresh", "LatentJem", "Replay", "Walks", "fit", "uniform"]
 
@@ -151,9 +151,15 @@ def fit(
     if replay:
         jem.buffer = fresh(replay.size, generator)
     jem.train().requires_grad_(True)
+    shape = (jem.walks.steps, settings.batch, w.shape[1])
+    example = fresh(settings.batch, generator), torch.zeros(shape, device=w.device)
+    free = recorded(lambda starts, noise: jem.walk(starts, None, lambda step: noise[step]), *example)
     for step in steps(settings, optimiser):
         rows = torch.randint(len(w), (settings.batch,), generator=generator, device=w.device)
-        ends = _walked(jem, settings.batch, fresh, replay, generator)
+        starts, places = _starts(jem, fresh(settings.batch, generator), replay, generator)
+        ends = free(starts, torch.randn(shape, generator=generator, device=w.device))
+        if replay:
+            jem.buffer[places] = ends
         contrast = jem.energy(w[rows]).mean() - jem.energy(ends).mean()
         loss = descend(class_loss(jem.heads, w[rows], labels[rows]) + contrast, optimiser)
         if report:
@@ -161,15 +167,11 @@ def fit(
     jem.eval().requires_grad_(False)
 
 
-def _walked(jem: LatentJem, n: int, fresh: Fresh, replay: Replay | None, generator: torch.Generator) -> Tensor:
-    """The ends of n walks down E(w), which also go back into the buffer."""
-    starts = fresh(n, generator)
-    if replay:
-        device = starts.device
-        taken = torch.randperm(replay.size, generator=generator, device=device)[:n]
-        anew = torch.rand(n, 1, generator=generator, device=device) < replay.renewed
-        starts = torch.where(anew, starts, jem.buffer[taken])
-    ends = jem.walk(starts, None, lambda _: torch.randn(starts.shape, generator=generator, device=starts.device))
-    if replay:
-        jem.buffer[taken] = ends
-    return ends
+def _starts(jem: LatentJem, fresh: Tensor, replay: Replay | None, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Where walks start, and the places of the buffer that they start from: none without a buffer."""
+    n, device = len(fresh), fresh.device
+    if not replay:
+        return fresh, torch.arange(0, device=device)
+    places = torch.randperm(replay.size, generator=generator, device=device)[:n]
+    anew = torch.rand(n, 1, generator=generator, device=device) < replay.renewed
+    return torch.where(anew, fresh, jem.buffer[places]), places

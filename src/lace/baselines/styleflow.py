@@ -15,7 +15,6 @@ They give attributes in their raw units; here c is standardised, a change that t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,15 +26,17 @@ from torch import Tensor, nn
 from .. import rng
 from ..attributes.card import read_with_card, write_with_card
 from ..attributes.schema import Schema
-from ..dormand_prince import DormandPrince
+from ..dormand_prince import DormandPrince, march
 from ..errors import DataError
-from .training import Report, Settings, descend, steps
+from .training import Report, Settings, recorded, sound, steps
 from .values import filled
 
 __all__ = ["StyleFlow", "fit", "unit_probes"]
 
 LAYERS = 6
 TOLERANCE = 1e-5
+# Steps of the flow while it is trained: as many as the tolerance asks for, and some to spare.
+STEPS = 6
 EPS = 1e-4
 DECAY = 0.1
 
@@ -114,6 +115,7 @@ class StyleFlow(nn.Module):
     mean: Tensor
     std: Tensor
     examples: Tensor
+    kept: Tensor
 
     def __init__(self, schema: Schema, dim: int, examples: Tensor, hidden: int | None = None) -> None:
         """``examples`` are the values of training latents: they scale the condition, and fill in what is not asked."""
@@ -121,24 +123,26 @@ class StyleFlow(nn.Module):
         self.schema = schema
         # One class of each attribute is what the others leave.
         firsts = [schema.slice(a.name).start for a in schema if a.columns > 1]
-        self._kept = [k for k in range(schema.columns) if k not in firsts]
+        kept = torch.tensor([k for k in range(schema.columns) if k not in firsts])
+        self.register_buffer("kept", kept, persistent=False)
         self.first, self.last = MovingNorm(dim), MovingNorm(dim)
-        self.velocity = Velocity(dim, len(self._kept), hidden)
+        self.velocity = Velocity(dim, len(kept), hidden)
         self.root_time = nn.Parameter(torch.ones(()))
         whole = examples[examples.isfinite().all(dim=1)]
-        self.register_buffer("mean", whole[:, self._kept].mean(dim=0))
-        self.register_buffer("std", whole[:, self._kept].std(dim=0).clamp_min(1e-3))
+        self.register_buffer("mean", whole[:, kept].mean(dim=0))
+        self.register_buffer("std", whole[:, kept].std(dim=0).clamp_min(1e-3))
         self.register_buffer("examples", examples)
 
     def condition(self, values: Tensor) -> Tensor:
         """Rows of values as the network takes them: one class of each attribute left out, standardised."""
-        return ((values[:, self._kept] - self.mean) / self.std).nan_to_num()
+        return ((values[:, self.kept] - self.mean) / self.std).nan_to_num()
 
     def encode(self, w: Tensor, values: Tensor, probes: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The noise z behind w given values, and log |dz/dw|: without ``probes`` [probes, N, dim] zero for the flow."""
+        # A norm in training follows the batch once it has seen it.
+        slope = self.first.log_slope.sum() + self.last.log_slope.sum()
         x, moved = self._flow(self.first(w), values, probes, forwards=True)
-        z = self.last(x)
-        return z, moved + self.first.log_slope.sum() + self.last.log_slope.sum()
+        return self.last(x), moved + slope
 
     def decode(self, z: Tensor, values: Tensor) -> Tensor:
         """The w that noise becomes given values: the inverse of :meth:`encode`."""
@@ -162,8 +166,11 @@ class StyleFlow(nn.Module):
             trace = (probe * carried).sum(dim=(0, 2)) / max(len(e), 1)
             return (time if forwards else -time) * torch.cat([v, trace[:, None]], dim=1)
 
-        solver = DormandPrince(TOLERANCE, TOLERANCE, shared=self.training)
-        end = solver(speed, F.pad(x, (0, 1)), 1.0)
+        start = F.pad(x, (0, 1))
+        if self.training:
+            end = march(speed, start, 1.0, STEPS)
+        else:
+            end = DormandPrince(TOLERANCE, TOLERANCE)(speed, start, 1.0)
         return end[:, :-1], end[:, -1]
 
     def sample(self, row: Tensor, seed: int, index: Tensor) -> Tensor:
@@ -171,20 +178,14 @@ class StyleFlow(nn.Module):
         values = filled(row, self.examples, rng.uniform(seed, index))
         return self.decode(rng.normal(seed, index, len(self.first.mean)), values)
 
-    def edit(self, w: Tensor, source: Tensor, asked: Tensor, inputs: Sequence[int] | None = None) -> Tensor:
-        """w [N, inputs, dim] that showed ``source`` [N, columns], changed to show what the row ``asked`` asks for.
+    def edit(self, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        """w that showed the values ``source`` [N, columns], changed to show ``target``.
 
-        It is encoded with the values it has and decoded with those it shall have; only the style ``inputs`` named are
-        changed. To go on, give the result with its new values: that encodes what was really changed, as version 2 of
-        the authors' method does, where version 1 carries the first z along.
+        w is [N, dim], or [N, styles, dim] with a row for each style of a generator: each goes its own way.
         """
-        places = list(range(w.shape[1])) if inputs is None else list(inputs)
-        target = torch.where(asked.isfinite(), asked, source)
-        before, after = (values.repeat_interleave(len(places), dim=0) for values in (source, target))
-        z, _ = self.encode(w[:, places].flatten(0, 1), before)
-        changed = w.clone()
-        changed[:, places] = self.decode(z, after).unflatten(0, (len(w), -1))
-        return changed
+        rows = w.flatten(0, -2)
+        before, after = (values.repeat_interleave(len(rows) // len(w), dim=0) for values in (source, target))
+        return self.decode(self.encode(rows, before)[0], after).view_as(w)
 
     def initialise(self, generator: torch.Generator) -> StyleFlow:
         """A start from which to train."""
@@ -218,10 +219,21 @@ def fit(flow: StyleFlow, w: Tensor, values: Tensor, settings: Settings, report: 
     generator = torch.Generator(w.device).manual_seed(settings.seed)
     optimiser = torch.optim.Adam(flow.parameters(), settings.lr, fused=w.is_cuda)
     flow.train().requires_grad_(True)
-    for step in steps(settings, optimiser):
+
+    def drawn() -> tuple[Tensor, Tensor, Tensor]:
         rows = torch.randint(len(w), (settings.batch,), generator=generator, device=w.device)
-        probes = torch.randn(1, settings.batch, w.shape[1], generator=generator, device=w.device)
-        loss = descend(-flow.log_prob(w[rows], values[rows], probes).mean(), optimiser)
+        return w[rows], values[rows], torch.randn(1, *w[rows].shape, generator=generator, device=w.device)
+
+    def slope(w: Tensor, values: Tensor, probes: Tensor) -> Tensor:
+        optimiser.zero_grad(set_to_none=True)
+        loss = -flow.log_prob(w, values, probes).mean()
+        loss.backward()
+        return loss.detach()
+
+    learn = recorded(slope, *drawn())
+    for step in steps(settings, optimiser):
+        loss = sound(learn(*drawn()))
+        optimiser.step()
         if report:
             report(step, loss)
     flow.eval().requires_grad_(False)

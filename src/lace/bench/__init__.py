@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHES", "model_for", "run"]
 
-BENCHES = ("cifar10", "ffhq-editing", "ffhq-logic", "frontier", "grid", "spaces", "speed", "temperature")
+BENCHES = (
+    *("cifar10", "ffhq-conditional", "ffhq-editing", "ffhq-logic", "ffhq-zeroshot"),
+    *("frontier", "grid", "spaces", "speed", "temperature"),
+)
 
 
 def model_for(name: str) -> str:
@@ -32,6 +35,8 @@ def run(name: str, model: Model, folder: Path, quick: bool, say: Callable[[str],
     found = bench.measure(model, quick, say)
     settings = {"quick": quick, "model": model.name, "psi": getattr(model.generator, "psi", None)}
     record = Record(name, bench.ABOUT, settings, machine(model.device), found.tables)
+    if name == "speed":
+        record = record.beside(folder, "authors")
     figure, page = folder / f"{record.slug}.png", folder / f"{record.slug}-pictures.jpg"
     yield from record.write(folder, [figure.name, *([page.name] if found.page else [])])
     yield save(bench.draw(found.tables), figure)

@@ -31,7 +31,9 @@ from ..errors import DataError, UnsatisfiableCondition
 from ..metrics.bootstrap import interval, mean
 from ..metrics.frechet import Moments, frechet_distance, moments
 from ..model import Model
+from ..samplers.base import Walk
 from ..samplers.euler import Euler
+from ..samplers.langevin import Langevin
 from ..samplers.ode import Ode
 from ..samplers.pc import PredictorCorrector
 from ..sheet import contact_sheet
@@ -139,32 +141,32 @@ def opened(model: Model, quick: bool) -> Bench:
     n, own, repeats = (100, 200, 1) if quick else (10_000, 10_000, 10)
     spaces.words_of(model)
     real = Moments(*(part.to(model.device) for part in reference(Path(JUDGES.format(model.name)))))
-    return Bench(Gallery.opened(model, own), real, n, repeats)
+    return Bench(Gallery.opened(model, own, own), real, n, repeats)
 
 
 def contenders(quick: bool) -> Iterator[Contender]:
     """Strictness step by step, and the paper's samplers with the settings of its tables."""
     for s in (0.0, 0.4, 0.7, 1.0) if quick else tuple(k / 10 for k in range(11)):
         yield Contender(f"{FRONTIER} {s:g}", {"strictness": s, "max_draws": QUICK_DRAWS if quick else DRAWS})
-    named: dict[str, Wishes] = {
-        "langevin": {"sampler": "langevin"},
-        "ode": {"sampler": "ode"},
-        "pc, N=100": {"sampler": PredictorCorrector(100)},
-        "pc, N=200": {"sampler": PredictorCorrector(200)},
-        "euler, 1e-2": {"sampler": Euler(1e-2)},
-        "euler, 1e-3": {"sampler": Euler(1e-3)},
-        "langevin-authors": {"sampler": "langevin-authors"},
-        "pc-authors, N=100": {"sampler": PredictorCorrector.authors(100)},
-        "pc-authors, N=200": {"sampler": PredictorCorrector.authors(200)},
+    walks: dict[str, Walk] = {
+        "langevin": Langevin(),
+        "ode": Ode(),
+        "pc, N=100": PredictorCorrector(100),
+        "pc, N=200": PredictorCorrector(200),
+        "euler, 1e-2": Euler(1e-2),
+        "euler, 1e-3": Euler(1e-3),
+        "langevin-authors": Langevin.authors(),
+        "pc-authors, N=100": PredictorCorrector.authors(100),
+        "pc-authors, N=200": PredictorCorrector.authors(200),
     }
     slow = ("pc, N=200", "euler, 1e-3", "langevin-authors", "pc-authors, N=100", "pc-authors, N=200")
-    yield from (Contender(name, wish) for name, wish in named.items() if not quick or name not in slow)
+    yield from (Contender(name, {"sampler": walk}) for name, walk in walks.items() if not quick or name not in slow)
 
 
 def sampled(bench: Bench, contender: Contender, seconds: float | None, paper: str = "") -> tuple[Cell, ...]:
     """A sampler's line; an empty one where it refuses."""
     try:
-        verdicts, _, _ = drawn(contender, bench.asked, bench.asked.counts(bench.n), bench.gallery)
+        parts = drawn(contender, bench.asked, bench.asked.counts(bench.n), bench.model)
     except UnsatisfiableCondition:
         return contender.name, seconds, *(None,) * 7, *PAPER.get(paper or contender.name, (None,) * 4)
     sentence = next(bench.asked.sentences())
@@ -172,7 +174,8 @@ def sampled(bench: Bench, contender: Contender, seconds: float | None, paper: st
     def latents(seed: int) -> Tensor:
         return bench.model.latents(sentence, 64, seed, **contender.wish).w
 
-    return bench.row(contender.name, seconds, Wall(bench.asked, verdicts), latents, paper)
+    wall = Wall(bench.asked, [bench.gallery.judged(part.w) for part in parts])
+    return bench.row(contender.name, seconds, wall, latents, paper)
 
 
 def single(bench: Bench) -> Bench:

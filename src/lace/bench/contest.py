@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import torch
+from torch import Tensor
+
 from ..metrics.bootstrap import interval
+from ..samplers.base import Walk
+from .crowd import Crowd
 from .gallery import Asked, Gallery, Wall
 from .record import Cell
 
 if TYPE_CHECKING:
-    from ..metrics.jury import Verdict
+    from ..conditions.formula import Formula
+    from ..model import Model
     from ..planning import Wishes
 
-__all__ = ["COLUMNS", "Contender", "Line", "raced", "scored"]
+__all__ = ["COLUMNS", "Contender", "Drawn", "Line", "drawn", "needed", "raced", "scored"]
 
 COLUMNS = (
     *("asked", "shares", "sampler", "strictness", "right by A", "right by B", "low", "high", "FD"),
@@ -28,6 +35,21 @@ class Contender:
 
     name: str
     wish: Wishes
+
+    def draw(self, model: Model, sentence: str | Formula, n: int, seed: int) -> Drawn:
+        """n latents of a sentence."""
+        start = time.perf_counter()
+        drawing = model.latents(sentence, n, seed=seed, **self.wish)
+        seconds = time.perf_counter() - start
+        return Drawn(drawing.w, drawing.info.evaluations if drawing.info else 0, seconds)
+
+
+class Drawn(NamedTuple):
+    """Latents w, and what they took."""
+
+    w: Tensor
+    evaluations: int
+    seconds: float
 
 
 class Line(NamedTuple):
@@ -52,9 +74,13 @@ class Line(NamedTuple):
 
 def raced(contender: Contender, questions: tuple[Asked, ...], n: int, gallery: Gallery) -> list[Line]:
     """Several questions on the same combinations, from one set of drawings: each takes as many as it needs."""
-    needs = [max(each) for each in zip(*(asked.counts(n) for asked in questions), strict=True)]
-    verdicts, evaluations, seconds = drawn(contender, questions[0], needs, gallery)
-    costs = (evaluations / sum(needs), 1000 * seconds / sum(needs))
+    needs = needed(questions, n)
+    found = drawn(contender, questions[0], needs, gallery.model)
+    verdicts = [gallery.judged(part.w)[:count] for part, count in zip(found, needs, strict=True)]
+    costs = (
+        sum(part.evaluations for part in found) / sum(needs),
+        1000 * sum(part.seconds for part in found) / sum(needs),
+    )
     lines = []
     for asked in questions:
         taken = [verdict[:count] for verdict, count in zip(verdicts, asked.counts(n), strict=True)]
@@ -62,17 +88,32 @@ def raced(contender: Contender, questions: tuple[Asked, ...], n: int, gallery: G
     return lines
 
 
-def drawn(contender: Contender, asked: Asked, needs: list[int], gallery: Gallery) -> tuple[list[Verdict], int, float]:
-    """Verdicts on so many pictures of each combination; the evaluations and the seconds that their latents took."""
-    verdicts, evaluations, seconds = [], 0, 0.0
-    for k, (sentence, count) in enumerate(zip(asked.sentences(), needs, strict=True)):
-        start = time.perf_counter()
-        # A seed of its own for every combination: draws that one keeps tell nothing of another's.
-        drawing = gallery.model.latents(sentence, max(count, 1), seed=1 + k, **contender.wish)
-        seconds += time.perf_counter() - start
-        evaluations += drawing.info.evaluations if drawing.info else 0
-        verdicts.append(gallery.judged(drawing.w)[:count])
-    return verdicts, evaluations, seconds
+def needed(questions: Sequence[Asked], n: int) -> list[int]:
+    """How many of each combination serve all questions."""
+    return [max(each) for each in zip(*(asked.counts(n) for asked in questions), strict=True)]
+
+
+def drawn(contender: Contender, asked: Asked, needs: list[int], model: Model) -> list[Drawn]:
+    """At least so many latents of each combination, and at least one."""
+    counts = [max(count, 1) for count in needs]
+    sampler = contender.wish.get("sampler")
+    if isinstance(sampler, Walk):
+        return together(sampler, asked, counts, model)
+    # A seed of its own for every combination: draws that one keeps tell nothing of another's.
+    return [
+        contender.draw(model, sentence, count, 1 + k)
+        for k, (sentence, count) in enumerate(zip(asked.sentences(), counts, strict=True))
+    ]
+
+
+def together(walk: Walk, asked: Asked, counts: list[int], model: Model) -> list[Drawn]:
+    """The same by one crowd of walks, whose cost is shared evenly."""
+    samples = walk(Crowd(model, asked, counts), sum(counts), 1)
+    shares = [count / sum(counts) for count in counts]
+    with torch.inference_mode():
+        parts = model.generator.to_w(samples.z).split(counts)
+    costs = [(round(share * samples.info.evaluations), share * samples.info.seconds) for share in shares]
+    return [Drawn(w, *cost) for w, cost in zip(parts, costs, strict=True)]
 
 
 def scored(

@@ -1,4 +1,4 @@
-"""Sequential editing: the paper's flow with and without its two aids, and the neighbourhood, on the same faces.
+"""Sequential editing of the same faces: the paper's flow with and without its two aids, StyleFlow, the neighbourhood.
 
 Faces that look ahead, do not smile, wear no glasses and are young turn, smile, age and put on glasses, in two orders,
 as in the paper. Judges look at the pictures before and after every edit:
@@ -6,6 +6,8 @@ as in the paper. Judges look at the pictures before and after every edit:
 ACC:       the match with what the sequence asks for (lace.metrics.accuracy), by the panel that labels
 DES:       how far each edit moves its own attribute and no other (lace.metrics.disentanglement)
 identity:  1 - cosine of ArcFace's embeddings, to the picture before the edit and to the start
+FD:        the Frechet distance after all edits to faces that the model draws by itself and on which the panel sees all
+           that the sequence asks for, on the independent judge's features
 kept:      the share of other words on which the independent judge says the same as of the start
 """
 
@@ -19,21 +21,30 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..attributes.annotators.faces import FacePanel
 from ..attributes.schema import Discrete
+from ..baselines.styleflow import StyleFlow
+from ..baselines.styleflow_editing import StyleFlowEditing
 from ..baselines.values import asked_values
+from ..conditions.energy import SIGMA
+from ..conditions.formula import And, Near, Within
+from ..conditions.margin import margin
 from ..drawing import Drawing
 from ..editing.album import Album
 from ..editing.neighbourhood import Neighbourhood
 from ..editing.paper import Paper
+from ..errors import UnsatisfiableCondition
 from ..metrics.bootstrap import Estimate, estimate, mean
 from ..metrics.disentanglement import Disentanglement, disentanglement
+from ..metrics.frechet import Moments, frechet_distance, moments
 from ..metrics.identity import Identity, identity_loss
 from ..model import Model, load
 from ..sheet import contact_sheet
+from .ffhq_logic import truth
 from .figures import COLORS, panels, tidy
-from .gallery import FOLDER, WORKERS, drawn
 from .record import Cell, Findings, Table
+from .trained import BASELINES
+from .trained import FOLDER as TRAINED
+from .viewing import Viewing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +72,8 @@ TWELVE = (
 # Words that no edit here is about or brings along.
 OTHERS = ("gender", "beard", "bald", "hat", "bangs", "wavyhair", "goatee", "sideburns")
 SHOWN = 2
+# Faces drawn for the reference, for each that is edited, and how many draws each may take.
+REFERENCE, RAREST = 2, 2**17
 
 
 @dataclass(frozen=True)
@@ -72,36 +85,68 @@ class Contender:
     subset: bool = False
 
 
-def contenders() -> list[Contender]:
-    """The paper's rows, and the neighbourhood's peak and draws."""
+def contenders(model: Model) -> list[Contender]:
+    """The paper's rows, StyleFlow's where it has been trained, and the neighbourhood's peak and draws."""
     return [
         Contender("paper", Paper(rest=TWELVE)),
         Contender("paper, no reweighting", Paper(reweight=False, rest=TWELVE)),
         Contender("paper, subset", Paper(rest=TWELVE), True),
+        *styleflow(model),
         Contender("neighbourhood, amount 0", Neighbourhood(0.0)),
+        Contender("neighbourhood, amount 0, no likeness", Neighbourhood(0.0, alike=0.0)),
         Contender("neighbourhood, amount 0.1", Neighbourhood(0.1)),
         Contender("neighbourhood, amount 0.1, subset", Neighbourhood(0.1), True),
     ]
 
 
-class Bench:
-    """A model and those who look at its pictures; the panel is its owner's to close."""
+def styleflow(model: Model) -> list[Contender]:
+    """As its authors edit, with and without subsets; and asking for just what is asked."""
+    if not (path := TRAINED / BASELINES["StyleFlow"]).exists():
+        return []
+    flow = StyleFlow.load(path).to(model.device)
+    return [
+        Contender("StyleFlow", StyleFlowEditing(flow)),
+        Contender("StyleFlow, subset", StyleFlowEditing(flow), True),
+        Contender("StyleFlow, no gains", StyleFlowEditing(flow, gains={})),
+    ]
 
-    def __init__(self, model: Model, panel: FacePanel) -> None:
-        self.model, self.panel = model, panel
-        self.independent = FacePanel.load(FOLDER, model.schema, model.device, "independent")
+
+class Bench:
+    """A model and those who look at its pictures; the viewing is its owner's to close."""
+
+    def __init__(self, model: Model, viewing: Viewing) -> None:
+        self.model, self.viewing = model, viewing
         self.identity = Identity.load().to(model.device)
 
     def seen(self, drawing: Drawing, words: tuple[str, ...]) -> Stage:
         """What all of them say of a drawing."""
-        labels = self.panel.read(self.faces(drawing), words)
-        others = self.independent.read(self.faces(drawing), OTHERS)
-        with torch.inference_mode():
-            embeddings = torch.cat([self.identity.embed(faces).cpu() for faces in self.faces(drawing)])
-        return Stage(labels, others, embeddings)
+        embeddings: list[Tensor] = []
+        seen = self.viewing.seen(
+            drawing.w, words, OTHERS, lambda faces: embeddings.append(self.identity.embed(faces).cpu())
+        )
+        return Stage(seen.labels, seen.second, torch.cat(embeddings), seen.features)
 
-    def faces(self, drawing: Drawing) -> Iterator[Tensor]:
-        return drawn(self.model.generator, drawing.w)
+    def by_itself(self, edits: tuple[str, ...], n: int) -> Moments | None:
+        """Of n faces drawn within reach of all that is asked, those on which the panel sees it; None of what is rarer.
+
+        They are independent draws: particles would be siblings.
+        """
+        formula = And(tuple(within_reach(self.model.formula(edit)) for edit in edits))
+        try:
+            w = self.model.latents(formula, n, seed=9, sampler="rejection", max_draws=RAREST * n).w
+        except UnsatisfiableCondition:
+            return None
+        seen = self.viewing.seen(w, [edit.partition("=")[0] for edit in edits])
+        shown = margin(formula, truth(seen.labels, self.model.schema), self.model.schema) > 0
+        return moments(seen.features[shown]) if int(shown.sum()) > 1 else None
+
+
+def within_reach(edit: Formula) -> Formula:
+    """The range that counts as the number asked for (lace.conditions.margin)."""
+    if not isinstance(edit, Near):
+        return edit
+    reach = SIGMA * edit.attribute.span
+    return Within(edit.attribute, edit.value - reach, edit.value + reach)
 
 
 @dataclass(frozen=True)
@@ -111,18 +156,19 @@ class Stage:
     labels: Tensor
     others: Tensor
     embeddings: Tensor
+    features: Tensor
 
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
     """A table for each order: a row for each way to edit and each truncation."""
-    n, psis = (6, (0.7,)) if quick else (512, (0.5, 0.7))
+    n, psis = (6, (0.7,)) if quick else (128, (0.5, 0.7))
     tables, pages = {}, []
     for edits in ORDERS[: 1 if quick else None]:
         rows: list[tuple[Cell, ...]] = []
         for psi in psis:
             own = load(model.name, str(model.device), psi)
-            with FacePanel.load(FOLDER, own.schema, own.device, workers=0 if quick else WORKERS) as panel:
-                for contender, album, figures in raced(Bench(own, panel), edits, n, say):
+            with Viewing(own, quick) as viewing:
+                for contender, album, figures in raced(Bench(own, viewing), edits, n, say):
                     rows.append((contender.name, psi, *figures))
                     if psi == psis[-1] and edits == ORDERS[0]:
                         pages.append((contender.name, faces_of(album)))
@@ -133,13 +179,13 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
 
 def raced(
     bench: Bench, edits: tuple[str, ...], n: int, say: Callable[[str], None]
-) -> Iterator[tuple[Contender, Album, list[float]]]:
+) -> Iterator[tuple[Contender, Album, list[Cell]]]:
     """What each contender makes of the same faces."""
-    start = bench.model.latents(START, n, seed=7)
-    for contender in contenders():
+    start, truly = bench.model.latents(START, n, seed=7), bench.by_itself(edits, REFERENCE * n)
+    for contender in contenders(bench.model):
         say(f"{', '.join(edits)}: {contender.name}")
         album = bench.model.edit(start, edits, method=contender.method, subset=contender.subset)
-        yield contender, album, scored(bench, album)
+        yield contender, album, scored(bench, album, truly)
 
 
 NOTE = (
@@ -147,18 +193,21 @@ NOTE = (
     + START.replace("|", "\\|")
     + ". DES by the paper's letter; plain counts the others' change "
     "as it is. low, high: 95 % of DES. ACC is 1 - |difference| / range for numbers. obeys: by the heads. The paper, on "
-    "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses); "
-    "StyleFlow 0.569, 0.549, and 0.947, 0.773, 0.817, 0.876."
+    "StyleGAN2 at psi 0.5: DES 0.735, identity 0.501, ACC 0.938, 0.956, 0.881, 0.997 (yaw, smile, age, glasses), FID "
+    "27.94; StyleFlow 0.569, 0.549, 0.947, 0.773, 0.817, 0.876, and 44.13. Theirs is FID to what was drawn for nothing "
+    "asked; FD is to what the model draws by itself for the whole sequence, as the panel sees it. StyleFlow is raced "
+    "where recipes/ffhq has trained it. The neighbourhood keeps whom a small network takes the face for, which learned "
+    "from the ArcFace that measures identity; one row does without."
 )
 
 
 def columns(names: list[str]) -> tuple[str, ...]:
     steps = [f"{figure} +{name}" for name in names for figure in ("DES", "identity")]
     accs = [f"ACC {name}" for name in names]
-    return ("edited by", "psi", *steps, "DES", "low", "high", "plain", "identity", *accs, "kept", "obeys")
+    return ("edited by", "psi", *steps, "DES", "low", "high", "plain", "identity", *accs, "kept", "obeys", "FD")
 
 
-def scored(bench: Bench, album: Album) -> list[float]:
+def scored(bench: Bench, album: Album, truly: Moments | None) -> list[Cell]:
     """A row of the table, after the name."""
     names = tuple(formula_words(album))
     stages = [bench.seen(drawing, names) for drawing in album.drawings]
@@ -172,7 +221,8 @@ def scored(bench: Bench, album: Album) -> list[float]:
     total = [*found.mean.des, found.mean.plain.value, lost(stages[0], stages[-1]).value]
     last = album.drawings[-1].log_prob
     obeys = float("nan") if last is None else float(last.exp().mean())
-    return [*steps, *total, *accs(found), kept(stages[0], stages[-1], album), obeys]
+    distance = frechet_distance(moments(stages[-1].features), truly) if truly else None
+    return [*steps, *total, *accs(found), kept(stages[0], stages[-1], album), obeys, distance]
 
 
 def formula_words(album: Album) -> Iterator[str]:

@@ -15,7 +15,7 @@ from ..model import Model
 from .contest import COLUMNS, Contender, Line, raced, scored
 from .figures import COLORS, panels, tidy
 from .gallery import Asked, Gallery
-from .record import Findings, Table
+from .record import Cell, Findings, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,17 +37,17 @@ NOTE = (
 
 def contenders(quick: bool) -> list[Contender]:
     """The exact ladder of strictness, chains at strictness 0, and the paper's."""
-    ladder = (0.0, 0.4, 0.7, 1.0) if quick else tuple(k / 10 for k in range(11))
-    others = ("smc", "ode", "langevin", "pc") if quick else (*CHAINS, *PAPER)
+    ladder = (0.0, 0.4, 1.0) if quick else tuple(k / 10 for k in range(11))
+    others = ("ode", "langevin", "pc") if quick else (*CHAINS, *PAPER)
     exact = [Contender(f"exact {s:g}", {"strictness": s}) for s in ladder]
     return exact + [Contender(name, {"sampler": name}) for name in others]
 
 
 def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
-    """One table of all contenders on all questions."""
-    n, own = (24, 96) if quick else (768, 6144)
+    """One table of all contenders on all questions, and one that answers for each of the paper's samplers."""
+    n, own = (12, 48) if quick else (320, 2048)
     say("the model's own pictures")
-    gallery, lines = Gallery.opened(model, own), []
+    gallery, lines = Gallery.opened(model, own, own), []
     for words in WORDS:
         uniform = Asked.uniform(model, *words)
         questions = (uniform, uniform.as_the_model_draws(model))
@@ -55,7 +55,28 @@ def measure(model: Model, quick: bool, say: Callable[[str], None]) -> Findings:
         for contender in contenders(quick):
             say(f"{', '.join(words)}: {contender.name}")
             lines += raced(contender, questions, n, gallery)
-    return Findings({"frontier": Table("Right and near", COLUMNS, lines, f"{n} pictures a row. {NOTE}")})
+    tables = {"frontier": Table("Right and near", COLUMNS, lines, f"{n} pictures a row. {NOTE}")}
+    return Findings(tables | {"matched": matched(lines)})
+
+
+def matched(lines: list[Line]) -> Table:
+    """Of each of the paper's samplers the strictness at which the exact ones are as right, by both judges, and near."""
+    rows: list[tuple[Cell, ...]] = []
+    for line in (line for line in lines if line.sampler in PAPER):
+        found = [other for other in lines if other.strictness is not None and at_least(other, line)]
+        strictness = ", ".join(f"{other.strictness:g}" for other in found) or "none"
+        rows.append((line.asked, line.shares, line.sampler, line.right_a, line.right_b, line.distance, strictness))
+    count = sum(row[-1] != "none" for row in rows)
+    title = f"Some strictness is at least as right and at least as near in {count} of {len(rows)} cases"
+    columns = ("asked", "shares", "sampler", "right by A", "right by B", "FD", "strictness as right and as near")
+    return Table(title, columns, rows, "As measured: intervals are not counted in anybody's favour.")
+
+
+def at_least(one: Line, other: Line) -> bool:
+    """Whether one is as right and as near as another, on the same question."""
+    same = (one.asked, one.shares) == (other.asked, other.shares)
+    right = one.right_a >= other.right_a and one.right_b >= other.right_b
+    return same and right and one.distance <= other.distance
 
 
 def draw(tables: dict[str, Table]) -> Figure:
@@ -74,7 +95,7 @@ def frontier(axis: Axes, lines: list[Line]) -> None:
     """The exact samplers as one path, all others as points."""
     exact = [line for line in lines if line.strictness is not None]
     path = [line.distance for line in exact], [line.right_b for line in exact]
-    axis.semilogx(*path, "o-", color=COLORS[0], label="exact, by strictness")
+    axis.plot(*path, "o-", color=COLORS[0], label="exact, by strictness")
     for line in (exact[0], exact[-1]):
         axis.annotate(
             f"{line.strictness:g}", (line.distance, line.right_b), textcoords="offset points", xytext=(5, -10)
@@ -82,4 +103,4 @@ def frontier(axis: Axes, lines: list[Line]) -> None:
     for k, line in enumerate(line for line in lines if line.strictness is None):
         marker = "*" if line.sampler == CHOSEN else "^" if line.sampler in CHAINS else "s"
         color = COLORS[1 + k % (len(COLORS) - 1)]
-        axis.semilogx([line.distance], [line.right_b], marker, color=color, label=line.sampler)
+        axis.plot([line.distance], [line.right_b], marker, color=color, label=line.sampler)

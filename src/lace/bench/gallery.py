@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ..attributes.schema import Discrete
+from ..attributes.schema import Discrete, Schema
 from ..generators.base import Generator
 from ..metrics.frechet import Moments, frechet_distance, moments
 from ..metrics.jury import Jury, Verdict
 from ..model import Model
 
-__all__ = ["FOLDER", "WORKERS", "Asked", "Gallery", "Wall", "drawn", "judged"]
+__all__ = ["FOLDER", "WORKERS", "Asked", "Gallery", "Wall", "drawn", "judged", "own_latents"]
 
 # The judges lie in the checkout, not in the package: those of the face model, and those of any.
 FOLDER = Path("recipes/ffhq/judges")
@@ -28,21 +29,25 @@ WORKERS = 12
 
 @dataclass(frozen=True)
 class Asked:
-    """Words with a class for each, in every combination; ``shares`` says how often a combination is asked for."""
+    """Words with a class for each, in every combination; ``shares`` says how often a combination is asked for.
+
+    A number takes part as a word whose classes are values of it.
+    """
 
     words: tuple[Discrete, ...]
     shares: Tensor
 
     @classmethod
-    def uniform(cls, model: Model, *names: str) -> Asked:
-        """Every combination as often as any other."""
-        words = tuple(word for name in names if isinstance(word := model.schema[name], Discrete))
-        count = len(list(itertools.product(*(word.classes for word in words))))
-        return cls(words, torch.full((count,), 1 / count))
+    def uniform(cls, model: Model, *names: str, **numbers: Iterable[float]) -> Asked:
+        """Every combination as often as any other; of ``numbers`` these values."""
+        words = [word for name in names if isinstance(word := model.schema[name], Discrete)]
+        words += [Discrete(name, tuple(f"{value:g}" for value in values)) for name, values in numbers.items()]
+        count = math.prod(word.columns for word in words)
+        return cls(tuple(words), torch.full((count,), 1 / count))
 
     def as_the_model_draws(self, model: Model) -> Asked:
         """Every combination as often as the model draws it by itself, by its heads."""
-        places = [model.bank.readings[:, model.schema.slice(word.name)].argmax(dim=1) for word in self.words]
+        places = [nearest_class(word, model.bank.readings, model.schema) for word in self.words]
         return Asked(self.words, self.counted(places).cpu() / len(places[0]))
 
     @property
@@ -73,6 +78,15 @@ class Asked:
     def counts(self, n: int) -> list[int]:
         """How many of n to draw of each combination."""
         return [round(float(share) * n) for share in self.shares]
+
+
+def nearest_class(word: Discrete, readings: Tensor, schema: Schema) -> Tensor:
+    """The likeliest class of each row of readings, or the nearest value of a number."""
+    attribute = schema[word.name]
+    if isinstance(attribute, Discrete):
+        return readings[:, schema.slice(word.name)].argmax(dim=1)
+    values = readings.new_tensor([float(name) for name in word.classes])
+    return (schema.natural(readings, attribute)[:, None] - values).abs().argmin(dim=1)
 
 
 @dataclass(frozen=True)
@@ -106,14 +120,10 @@ class Gallery:
     pool: Verdict
 
     @classmethod
-    def opened(cls, model: Model, own: int) -> Gallery:
-        """Draw ``own`` pictures for the reference and as many for the pool, and have them judged."""
+    def opened(cls, model: Model, own: int, pool: int = 0) -> Gallery:
+        """Draw ``own`` pictures for the reference and ``pool`` further ones, and have them judged."""
         jury = Jury.load(Path(JUDGES.format(model.name)), model.device)
-        # A seed of its own, so that no drawing below repeats one of these.
-        index = torch.arange(2 * own, device=model.device)
-        with torch.inference_mode():
-            w = model.generator.to_w(model.generator.prior(2**63, index))
-        verdict = judged(model.generator, jury, w)
+        verdict = judged(model.generator, jury, own_latents(model, own + pool))
         return cls(model, jury, verdict[:own], verdict[own:])
 
     def judged(self, w: Tensor) -> Verdict:
@@ -135,6 +145,12 @@ class Gallery:
     def distance(self, wall: Wall) -> float:
         """The Frechet distance of a wall to the model's own pictures."""
         return frechet_distance(moments(wall.features), self.reference(wall.asked))
+
+
+@torch.inference_mode()
+def own_latents(model: Model, n: int) -> Tensor:
+    """w of what the model draws when nothing is asked, at addresses that no sampler here gets to."""
+    return model.generator.to_w(model.generator.prior(2**63, torch.arange(n, device=model.device)))
 
 
 @torch.inference_mode()

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +65,28 @@ class Record:
     @property
     def slug(self) -> str:
         """The name of its files: what ran, how, and where."""
-        device = str(self.machine["device"]).lower().replace(" ", "-")
-        return f"{self.bench}-{'quick-' if self.settings['quick'] else ''}{device}"
+        return f"{self.bench}-{'quick-' if self.settings['quick'] else ''}{self.place}"
+
+    @property
+    def place(self) -> str:
+        """The device as names of files have it."""
+        return str(self.machine["device"]).lower().replace(" ", "-")
+
+    def beside(self, folder: Path, other: str) -> Record:
+        """This record with the tables of another, if ``folder`` holds one from the same device.
+
+        Figures that no command of ours can measure again, such as those of code that is not ours, are written down once
+        and stay beside those that are measured anew.
+        """
+        path = folder / f"{other}-{self.place}.json"
+        if not path.exists():
+            return self
+        tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
+        kept = {
+            name: Table(table["title"], tuple(table["columns"]), [tuple(row) for row in table["rows"]], table["note"])
+            for name, table in tables.items()
+        }
+        return replace(self, tables={**self.tables, **kept})
 
     def markdown(self, pictures: Sequence[str]) -> str:
         where = ", ".join(f"{name} {value}" for name, value in self.machine.items())

@@ -63,7 +63,8 @@ def chosen_source(args: argparse.Namespace) -> str:
     given = [source for source in SOURCES if getattr(args, source) is not None]
     if len(given) != 1:
         listed = ", ".join(f"--{source}" for source in SOURCES)
-        raise DataError(f"Labels come from one of {listed}; {' and '.join(given) or 'none'} was given.")
+        were = f"{' and '.join(given)} were" if given else "none was"
+        raise DataError(f"Labels come from one of {listed}; {were} given.")
     return given[0]
 
 
@@ -91,12 +92,13 @@ def judge_of(source: str, args: argparse.Namespace, attribute: Attribute) -> Jud
         from ..learning.judges.onnx import OnnxJudge, read_card
 
         return OnnxJudge(args.onnx, attribute, None if args.card is None else read_card(args.card))
-    if source == "examples":
-        from ..learning.judges.examples import ExamplesJudge
-
-        return ExamplesJudge(attribute, args.examples)
-    from ..learning.judges.clip import ClipJudge, prompts_of, read_prompts
     from ..model import pick_device
+
+    if source == "examples":
+        from ..learning.judges.examples import Backbone, ExamplesJudge
+
+        return ExamplesJudge(attribute, args.examples, Backbone(pick_device(args.device)))
+    from ..learning.judges.clip import ClipJudge, prompts_of, read_prompts
 
     prompts = (
         read_prompts(args.prompts, args.name) if source == "prompts" else prompts_of(attribute, args.text, args.against)

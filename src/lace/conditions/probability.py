@@ -27,7 +27,7 @@ from ..attributes.schema import Attribute, Continuous, Discrete, Schema
 from ..errors import ConditionError
 from .energy import near_energy
 from .formula import And, Formula, Is, Near, Not, Or, Weighted, Within
-from .numerics import log1mexp, log_normal_interval
+from .numerics import log1mexp, log_ndtr, log_normal_interval
 
 __all__ = ["log_probability"]
 
@@ -107,8 +107,9 @@ class _Evaluation:
     def event(self, event: Event) -> Tensor:
         match event.variable:
             case Discrete(name=name):
-                chosen = [event.variable.classes.index(str(cell)) for cell in event.cells]
-                return self.readings[:, self.schema.slice(name)][:, chosen].logsumexp(dim=1)
+                first = self.schema.slice(name).start
+                chosen = [self.readings[:, first + event.variable.classes.index(str(cell))] for cell in event.cells]
+                return chosen[0] if len(chosen) == 1 else torch.stack(chosen).logsumexp(dim=0)
             case Continuous() as attribute:
                 return torch.stack([self.interval(attribute, *cell) for cell in event.cells]).logsumexp(dim=0)  # type: ignore[misc]
             case Near() as near:
@@ -119,6 +120,11 @@ class _Evaluation:
 
     def interval(self, attribute: Continuous, low: float, high: float) -> Tensor:
         value = self.schema.natural(self.readings, attribute)
+        # A range with one end is a tail, which costs a fifth of what lies between two ends.
+        if low == -math.inf:
+            return log_ndtr((high - value) / attribute.sigma)
+        if high == math.inf:
+            return log_ndtr((value - low) / attribute.sigma)
         return log_normal_interval((low - value) / attribute.sigma, (high - value) / attribute.sigma)
 
 

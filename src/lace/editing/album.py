@@ -52,14 +52,15 @@ class Album:
     def then(self, sentence: str | Formula, seed: int = 0, method: Method | None = None) -> Album:
         """The album with one more edit; later edits keep what earlier ones asked for, unless about the same word."""
         now = self.model.formula(sentence)
-        scene = Scene(self.model, self._subjects[-1], now, self.edits, self.drawings[0].readings.clone())
-        # Every edit has noise of its own.
-        z = (method or self.method)(scene, seed + len(self.edits))
-        after = scene.after(z, self.subset)
+        first, before = self._subjects[0], self._subjects[-1]
+        scene = Scene(self.model, first, before, now, self.edits, self.drawings[0].readings.clone())
+        # The same noise for every edit, or a draw would wander from one to the next.
+        moved = (method or self.method)(scene, seed)
+        after = scene.only_in_subset(moved) if self.subset else moved
         with torch.no_grad():
-            readings = self.model.heads(scene.w(z, torch.arange(len(z), device=z.device)))
+            readings = self.model.heads(moved.w)
             asked = log_probability(scene.sentence, readings, self.model.schema)
-        drawing = Drawing(z, after.shown, readings, self.model.schema, [], asked, is_edited=True)
+        drawing = Drawing(after.z, after.shown, readings, self.model.schema, [], asked, is_edited=True)
         return replace(
             self,
             drawings=(*self.drawings, drawing),

@@ -20,7 +20,7 @@ from ..conditions.energy import energy
 from ..conditions.formula import Formula, leaves
 from ..errors import ValueRangeError
 from ..samplers.ode import Ode
-from .scene import Method, OwnTarget, Scene, standing
+from .scene import Method, OwnTarget, Scene, Subjects, standing
 
 __all__ = ["Paper"]
 
@@ -46,8 +46,8 @@ class Paper(Method):
         self.rest = None if rest is None else tuple(rest)
         self._ode = ode or Ode()
 
-    def __call__(self, scene: Scene, seed: int) -> Tensor:
-        return self._ode(Objective(scene, self), len(scene.before.z), seed).z
+    def __call__(self, scene: Scene, seed: int) -> Subjects:
+        return scene.at(self._ode(Objective(scene, self), len(scene.before.z), seed).z)
 
 
 class Objective(OwnTarget):
@@ -60,6 +60,7 @@ class Objective(OwnTarget):
         names = [a.name for a in schema] if method.rest is None else method.rest
         self.rest = [schema.slice(name) for name in names if name in schema and name not in scene.words]
         with torch.no_grad():
+            self.w = scene.w(scene.before.z, self.everyone)
             self.readings = scene.model.heads(self.w)
 
     def prior(self, seed: int, index: Tensor) -> Tensor:

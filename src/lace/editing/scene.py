@@ -33,15 +33,21 @@ class Subjects:
     shown: Tensor
     offset: Tensor
 
+    @property
+    def w(self) -> Tensor:
+        """The w on which they are read: where there is a row for each style, the mean of them."""
+        return self.shown if self.shown.dim() == 2 else self.shown.mean(dim=1)
+
 
 @dataclass(frozen=True)
 class Scene:
-    """One edit of n pictures: where they are, the sentence of now, those of before, and the readings to keep.
+    """One edit of n pictures: where they are, the sentence of now, those of before, and what to keep.
 
-    ``kept`` are the readings of the pictures that the first edit started from.
+    ``first`` are the pictures that the first edit started from, and ``kept`` is how those were read.
     """
 
     model: Model
+    first: Subjects
     before: Subjects
     now: Formula
     earlier: tuple[Formula, ...]
@@ -72,12 +78,15 @@ class Scene:
         return log_probability(self.sentence, readings, self.schema)
 
     @torch.no_grad()
-    def after(self, z: Tensor, subset: bool) -> Subjects:
-        """The pictures once they have moved to z; with ``subset`` only in the styles that the edit is about."""
-        w = self.model.generator.to_w(z)
-        moved = w + self.before.offset if self.before.offset.dim() == 2 else w[:, None] + self.before.offset
-        layers = layers_of(self.now) if subset else None
-        return replace(self.before, z=z, shown=selected(self.model.generator, self.before.shown, moved, layers))
+    def at(self, z: Tensor) -> Subjects:
+        """The pictures once they have moved to z, in all their styles."""
+        w, offset = self.model.generator.to_w(z), self.before.offset
+        return replace(self.before, z=z, shown=w + offset if offset.dim() == 2 else w[:, None] + offset)
+
+    def only_in_subset(self, moved: Subjects) -> Subjects:
+        """The pictures moved in those styles alone that the edit is about."""
+        shown = selected(self.model.generator, self.before.shown, moved.shown, layers_of(self.now))
+        return replace(moved, shown=shown)
 
 
 class OwnTarget(Target):
@@ -87,8 +96,6 @@ class OwnTarget(Target):
         super().__init__(scene.before.z.shape[1], self._all, self._all, scene.before.z.device, is_probability=False)
         self.scene = scene
         self.everyone = torch.arange(len(scene.before.z), device=self.device)
-        with torch.no_grad():
-            self.w = scene.w(scene.before.z, self.everyone)
 
     def rows(self, index: Tensor | None) -> Tensor:
         """Which pictures are meant; all of them where nobody is named."""
@@ -104,8 +111,8 @@ class Method(abc.ABC):
     name: str
 
     @abc.abstractmethod
-    def __call__(self, scene: Scene, seed: int) -> Tensor:
-        """The latents [n, latent_dim] after the edit."""
+    def __call__(self, scene: Scene, seed: int) -> Subjects:
+        """The pictures after the edit, moved in all their styles: most ways find z and give ``scene.at(z)``."""
 
 
 def standing(earlier: tuple[Formula, ...], now: Formula) -> tuple[Formula, ...]:

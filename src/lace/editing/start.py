@@ -39,7 +39,7 @@ def begun(model: Model, start: Start, space: str = "z") -> tuple[Subjects, Drawi
     if isinstance(start, Tensor) and space == "w":
         subjects = from_w(model, start)
         with torch.no_grad():
-            readings = model.heads(subjects.shown if start.dim() == 2 else subjects.shown.mean(dim=1))
+            readings = model.heads(subjects.w)
         return subjects, Drawing(subjects.z, subjects.shown, readings, model.schema, [], is_edited=True)
     drawing = drawn(model, start)
     # Copies, since gradients do not pass through what was made without them.

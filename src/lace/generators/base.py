@@ -8,7 +8,9 @@ to_picture:  w -> x, pictures [N, 3, H, W] in [-1, 1]
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from .. import rng
@@ -22,13 +24,15 @@ class Generator(nn.Module, abc.ABC):
     ``identity`` names everything that decides w (weights, truncation): what is computed from w is cached under it.
     A generator that takes a row of w for each of its styles [N, styles, dim] says in ``style_layers`` which layer of a
     StyleGAN2 each of them stands for: 0 for 4x4 pixels, 2k - 1 and 2k for 4 * 2^k.
-    ``psi`` is the truncation, None where there is no such thing.
+    ``psi`` is the truncation, None where there is no such thing. ``is_pure`` says that ``to_w`` runs the same
+    operations whatever z holds, so that a GPU may record them.
     """
 
     latent_dim: int
     identity: str
     style_layers: tuple[int, ...] | None = None
     psi: float | None = None
+    is_pure = False
 
     @property
     def weights_identity(self) -> str:
@@ -42,6 +46,10 @@ class Generator(nn.Module, abc.ABC):
     @abc.abstractmethod
     def to_w(self, z: Tensor) -> Tensor:
         """The representation on which attributes are read."""
+
+    def swift(self, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+        """``to_w`` for a GPU, in few calls and in the arithmetic of ``dtype``; only of those that are pure."""
+        return self.to_w
 
     def truncated(self, z: Tensor, psi: Tensor) -> Tensor:
         """w of latents, each truncated by a psi of its own [N]; the same as ``to_w`` where there is no truncation."""

@@ -49,6 +49,33 @@ class Mapping(nn.Module):
         return x
 
 
+class Folded:
+    """A mapping and its truncation in two calls a layer.
+
+    A leaky ReLU passes positive factors on, so that the gain g of every layer can wait for the end:
+
+        h_k = leaky(W_k h_(k-1) + b_k / g^(k-1)),   w = (1 - psi) mean + psi g^L h_L
+    """
+
+    def __init__(self, mapping: Mapping, mean: Tensor, psi: float, dtype: torch.dtype) -> None:
+        gain, layers = (
+            activation_gain(mapping.slope),
+            [layer for layer in mapping.layers if isinstance(layer, nn.Linear)],
+        )
+        self._slope, self._dtype = mapping.slope, dtype
+        self._layers = [
+            (layer.weight.detach().to(dtype), (layer.bias.detach() / gain**k).to(dtype))
+            for k, layer in enumerate(layers)
+        ]
+        self._mean, self._scale = ((1 - psi) * mean).to(dtype), psi * gain ** len(layers)
+
+    def __call__(self, z: Tensor) -> Tensor:
+        x = F.rms_norm(z.float(), z.shape[1:], eps=1e-8).to(self._dtype)
+        for weight, bias in self._layers:
+            x = F.leaky_relu_(F.linear(x, weight, bias), self._slope)
+        return torch.add(self._mean, x, alpha=self._scale)
+
+
 class StyleGenerator(Generator):
     """A generator whose pictures are made from w, the output of a mapping.
 
@@ -76,6 +103,13 @@ class StyleGenerator(Generator):
 
     def to_w(self, z: Tensor) -> Tensor:
         return self.truncate(self.map(z.to(self.w_mean.dtype)), self.psi)
+
+    @property
+    def is_pure(self) -> bool:  # type: ignore[override]
+        return self.mapping.embed is None
+
+    def swift(self, dtype: torch.dtype) -> Folded:
+        return Folded(self.mapping, self.w_mean, self.psi, dtype)
 
     def truncated(self, z: Tensor, psi: Tensor) -> Tensor:
         return self.truncate(self.map(z.to(self.w_mean.dtype)), psi[:, None])

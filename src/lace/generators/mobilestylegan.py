@@ -11,16 +11,22 @@ adds a fixed noise map and a bias, and applies a leaky ReLU. There is no random 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..gpu.recorded import Recorded
 from .mapping import Mapping, StyleGenerator
 
 __all__ = ["MobileStyleGAN"]
 
 STYLE_DIM = 512
 DEPTH = 8
+# Pictures that a GPU makes in one recording.
+TOGETHER = 16
 # Channels of the blocks at 4, 8, 16, ... 512 pixels.
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64)
 SLOPE = 0.2
@@ -142,6 +148,7 @@ class Synthesis(nn.Module):
 class MobileStyleGAN(StyleGenerator):
     """Faces of 1024x1024 pixels from 512 numbers."""
 
+    synthesis: Synthesis
     latent_dim = STYLE_DIM
     # A block rises to its size, then convolves twice; the last style colours all that a StyleGAN2 does above.
     style_layers = (0, *(layer for k in range(1, len(CHANNELS)) for layer in (2 * k - 1, 2 * k - 1, 2 * k)), 15)
@@ -151,3 +158,25 @@ class MobileStyleGAN(StyleGenerator):
         self.mapping = Mapping([STYLE_DIM] * (DEPTH + 1))
         self.synthesis = Synthesis()
         self.requires_grad_(False).eval()
+        self._quick: Callable[..., tuple[Tensor, ...]] | None = None
+
+    def to_picture(self, w: Tensor) -> Tensor:
+        """Pictures; on a GPU in half precision, unless gradients are asked for."""
+        if not w.is_cuda or torch.is_grad_enabled():
+            return self.draw(w)
+        if self._quick is None:
+            self._quick = self._quickly()
+        return self._quick(w.to(self.w_mean.dtype))[0]
+
+    def _quickly(self) -> Callable[..., tuple[Tensor, ...]]:
+        try:
+            from ..gpu.faces import Faces
+        except ImportError:
+            # Without Triton there are no kernels.
+            return lambda w: (self.draw(w),)
+        return Recorded(Faces(self.synthesis), TOGETHER, is_padded=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Weights that move leave what was made of them behind."""
+        self._quick = None
+        return super()._apply(fn, recurse)

@@ -144,8 +144,9 @@ def check_labels(attribute: Attribute, data: Labelled) -> None:
         k = int(seen.argmin())
         estimate = "none" if int(seen[k]) == 0 else f"about {100 * float(share[k]):.2g} % of all draws"
         raise UnreadableWord(
-            f"'{name}' is too rare to judge: {int(seen[k])} of {n} labelled pictures are '{attribute.classes[k]}' "
-            f"({estimate}), and {FEWEST_OF_A_CLASS} are needed. Label more pictures with -n, or widen the word."
+            f"'{name}' cannot be judged: {int(seen[k])} of {n} labelled pictures are '{attribute.classes[k]}' "
+            f"({estimate}), and {FEWEST_OF_A_CLASS} are needed. Label more pictures with -n, or draw the line between "
+            "classes elsewhere."
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["TABLE", "Table", "export_pictures", "read_table"]
 
 TABLE = "labels.csv"
+COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 # Refusals name at most so many wrong rows.
 SHOWN = 3
 
@@ -122,8 +124,23 @@ def _csv_columns(path: Path, text: str) -> dict[str, list[Any]]:
     if not lines:
         raise DataError(f"{path} is empty; it needs the columns address and label.")
     header = [name.strip().lower() for name in lines[0]]
+    for number, row in enumerate(lines):
+        if len(row) > len(header):
+            raise DataError(
+                f"{path}, row {number + 1} has {len(row)} cells under {len(header)} names; what holds a "
+                f"'{separator}' itself stands in quotes."
+            )
+    if doubled := {name for name in header if name and header.count(name) > 1}:
+        raise DataError(f"{path} has the column '{min(doubled)}' twice; keep one of them.")
     padded = [row + [""] * (len(header) - len(row)) for row in lines[1:]]
-    return {name: [row[k] for row in padded] for k, name in enumerate(header)}
+    # Where commas do not part cells, they are what others write as a point.
+    cell = (lambda text: text) if separator == "," else with_point
+    return {name: [cell(row[k]) for row in padded] for k, name in enumerate(header)}
+
+
+def with_point(text: str) -> str:
+    """A number such as 0,87 as 0.87; any other text as it is."""
+    return text.replace(",", ".") if COMMA.fullmatch(text.strip()) else text
 
 
 def export_pictures(model: Model, folder: Path, n: int) -> Path:

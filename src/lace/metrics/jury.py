@@ -64,7 +64,7 @@ def judge_in(path: Path) -> Judge | ClassJudge:
 
 
 class Jury:
-    """Both judges, on one device."""
+    """The judges, on one device; the independent one is always among them."""
 
     def __init__(self, judges: Mapping[str, Judge | ClassJudge]) -> None:
         self.judges = judges
@@ -80,9 +80,9 @@ class Jury:
         return f"features of the independent judge ({self.judges['independent'].about})"
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device) -> Jury:
+    def load(cls, folder: Path, device: torch.device, judges: tuple[str, ...] = JUDGES) -> Jury:
         """The judges of a folder, ``labeller.safetensors`` and ``independent.safetensors``."""
-        paths = {name: folder / f"{name}.safetensors" for name in JUDGES}
+        paths = {name: folder / f"{name}.safetensors" for name in judges}
         for path in paths.values():
             if not path.exists():
                 raise DataError(f"The judge {path} is not there; run this from the root of a checkout of LACE.")

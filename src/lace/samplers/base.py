@@ -10,6 +10,7 @@ to its address. Either way the first n results of a seed are the same for every 
 from __future__ import annotations
 
 import abc
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -36,7 +37,10 @@ __all__ = [
 ]
 
 # Draws that are tried at once: enough to be quick, few enough to stop soon after the last one needed.
-CHUNKS = (2**10, 2**15)
+CHUNKS = {"cpu": (2**5, 2**15), "cuda": (2**10, 2**16)}
+# With as many as this a draft is worth its while. It must not be further from the truth than the slack where it counts:
+# half precision stays within a twentieth of it.
+MANY, SLACK = 2**13, 0.5
 MAX_DRAWS = 2**20
 # Walks that move side by side.
 BATCH = 2**11
@@ -48,9 +52,12 @@ class Target:
     """A condition as samplers see it: functions of latents z [N, latent_dim].
 
     ``log_prob`` is log p(c | z), or minus an energy where ``is_probability`` is false: then it may lie above zero.
-    Subclasses may know some addresses already and answer ``log_prob_at`` and ``margin_at`` without drawing z, or give
-    every walk a condition of its own (``log_prob_of``).
+    Subclasses may know some addresses already and answer ``log_prob_at`` and ``margin_at`` without drawing z, give
+    every walk a condition of its own (``log_prob_of``), or record on a GPU what is asked again and again (``value``,
+    ``slope``). ``draft`` is the same condition by rougher and quicker arithmetic, where that pays.
     """
+
+    draft: Target | None = None
 
     def __init__(
         self,
@@ -65,6 +72,8 @@ class Target:
         self.margin = margin
         self.device = torch.device(device)
         self.is_probability = is_probability
+        # What samplers worked out about this target, under whatever name they give it.
+        self.notes: dict[Any, Any] = {}
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
         """The noise z at the addresses (seed, index)."""
@@ -73,6 +82,19 @@ class Target:
     def log_prob_of(self, z: Tensor, index: Tensor | None) -> Tensor:
         """log p(c | z) for walks that started at ``index``; None where nobody walks."""
         return self.log_prob(z)
+
+    @torch.no_grad()
+    def value(self, z: Tensor, index: Tensor | None = None) -> Tensor:
+        """:meth:`log_prob_of`, for samplers that need no gradient."""
+        return self.log_prob_of(z, index)
+
+    @torch.enable_grad()
+    def slope(self, z: Tensor, index: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """log p(c | z) and its gradient."""
+        z = z.detach().clone().requires_grad_()
+        value = self.log_prob_of(z, index)
+        (slope,) = torch.autograd.grad(value.sum(), z)
+        return value.detach(), slope
 
     def log_prob_at(self, seed: int, index: Tensor) -> Tensor:
         """log p(c | z) at addresses."""
@@ -122,7 +144,7 @@ class Samples:
     @property
     def addresses(self) -> list[rng.Address]:
         """The address of every sample; none for chains and particles."""
-        return [] if self.index is None else [rng.Address(self.seed, int(k)) for k in self.index]
+        return [] if self.index is None else [rng.Address(self.seed, k) for k in self.index.tolist()]
 
 
 Callback = Callable[[Progress], None]
@@ -144,25 +166,30 @@ class Sampler(abc.ABC):
 
 
 class Filter(Sampler):
-    """Keep those prior draws that pass a test on each alone; subclasses write the test."""
+    """Keep those prior draws that pass a test on each alone; subclasses write the test.
 
-    def __init__(self, max_draws: int = MAX_DRAWS, chunks: tuple[int, int] = CHUNKS) -> None:
+    ``share`` is how many of the draws should pass, where somebody knows.
+    """
+
+    def __init__(
+        self, max_draws: int = MAX_DRAWS, chunks: tuple[int, int] | None = None, share: float | None = None
+    ) -> None:
         if max_draws < 1:
             raise ValueRangeError(f"max_draws must be at least 1, not {max_draws}.")
         self.max_draws = max_draws
-        self._chunks = chunks
+        self._chunks, self._share = chunks, share
 
     @abc.abstractmethod
-    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
-        """Which of the draws at (seed, index) are kept: a bool for each."""
+    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
+        """Which of the draws at (seed, index) are kept: a bool for each. ``slack`` lets a near miss pass too."""
 
     @torch.inference_mode()
     def __call__(self, target: Target, n: int, seed: int = 0, callback: Callback | None = None) -> Samples:
         start, tried, kept = time.perf_counter(), 0, torch.empty(0, dtype=torch.long, device=target.device)
         while len(kept) < n and tried < self.max_draws:
-            size = min(self._chunk(n, len(kept), tried), self.max_draws - tried)
+            size = min(self._chunk(n, len(kept), tried, target.device), self.max_draws - tried)
             index = torch.arange(tried, tried + size, device=target.device)
-            kept = torch.cat([kept, index[self.step(target, seed, index)]])
+            kept = torch.cat([kept, self._passing(target, seed, index)])
             tried += size
             if callback:
                 callback(Progress(min(len(kept), n), n, tried))
@@ -173,11 +200,21 @@ class Filter(Sampler):
         info = Info(self.name, self.settings, tried, acceptance, time.perf_counter() - start)
         return Samples(target.prior(seed, kept), seed, kept, info)
 
-    def _chunk(self, n: int, kept: int, tried: int) -> int:
+    def _passing(self, target: Target, seed: int, index: Tensor) -> Tensor:
+        """The draws that are kept; where there are many, those that the draft rules out are not looked at again."""
+        if target.draft is not None and len(index) >= MANY:
+            index = index[self.step(target.draft, seed, index, SLACK)]
+        return index[self.step(target, seed, index)]
+
+    def _chunk(self, n: int, kept: int, tried: int, device: torch.device) -> int:
         """How many draws to try next: a few more than should be needed, judged by those so far."""
-        low, high = self._chunks
-        wanted = 1.2 * (n - kept) * tried / kept if kept else max(low, 2 * tried)
-        return int(min(max(wanted, low), high))
+        low, high = self._chunks or CHUNKS.get(device.type, CHUNKS["cpu"])
+        # One more success and one more failure than there were: nothing is certain after a few draws.
+        share = (kept + 1) / (tried + 2) if tried or self._share is None else self._share
+        wanted = 1.2 * (n - kept) / max(share, 1 / high)
+        # Few draws in a power of two, which is recorded on a GPU; many as they come.
+        size = 2 ** math.ceil(math.log2(wanted)) if wanted < MANY else math.ceil(wanted)
+        return min(max(size, low), high)
 
 
 class Counted:
@@ -190,17 +227,12 @@ class Counted:
     def value(self, z: Tensor, rows: Tensor | None = None) -> Tensor:
         """log p(c | z); ``rows`` says which of the walks these are, where they are not all."""
         self.evaluations += len(z)
-        with torch.no_grad():
-            return self.target.log_prob_of(z, self._index(rows))
+        return self.target.value(z, self._index(rows))
 
     def slope(self, z: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """log p(c | z) and its gradient."""
         self.evaluations += len(z)
-        with torch.enable_grad():
-            z = z.detach().clone().requires_grad_()
-            value = self.target.log_prob_of(z, self._index(rows))
-            (slope,) = torch.autograd.grad(value.sum(), z)
-        return value.detach(), slope
+        return self.target.slope(z, self._index(rows))
 
     def _index(self, rows: Tensor | None) -> Tensor | None:
         return self.index if self.index is None or rows is None else self.index[rows]

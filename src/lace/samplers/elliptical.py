@@ -44,8 +44,9 @@ def elliptical_move(target: Counted, place: Known, gamma: float, noise: Noise) -
         proposed = place.z[left] * angle.cos()[:, None] + v[left] * angle.sin()[:, None]
         reached = target.value(proposed, left)
         found = gamma * reached > level[left]
-        z[left[found]], value[left[found]] = proposed[found], reached[found]
-        left, angle, low, high = left[~found], angle[~found], low[~found], high[~found]
+        there, others = found.nonzero()[:, 0], found.logical_not().nonzero()[:, 0]
+        z[left[there]], value[left[there]] = proposed[there], reached[there]
+        left, angle, low, high = left[others], angle[others], low[others], high[others]
         if not len(left):
             break
         low, high = torch.where(angle < 0, angle, low), torch.where(angle < 0, high, angle)

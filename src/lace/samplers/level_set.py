@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UnsatisfiableCondition, ValueRangeError
-from .base import CHUNKS, MAX_DRAWS, Filter, Target
+from .base import MAX_DRAWS, Filter, Target
 
 __all__ = ["LevelSet", "threshold"]
 
@@ -22,12 +22,18 @@ class LevelSet(Filter):
 
     name = "level-set"
 
-    def __init__(self, threshold: float, max_draws: int = MAX_DRAWS, chunks: tuple[int, int] = CHUNKS) -> None:
-        super().__init__(max_draws, chunks)
+    def __init__(
+        self,
+        threshold: float,
+        max_draws: int = MAX_DRAWS,
+        chunks: tuple[int, int] | None = None,
+        share: float | None = None,
+    ) -> None:
+        super().__init__(max_draws, chunks, share)
         self.threshold = threshold
 
-    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
-        return target.margin_at(seed, index) >= self.threshold
+    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
+        return target.margin_at(seed, index) >= self.threshold - slack
 
 
 def threshold(margins: Tensor, q: float) -> float:

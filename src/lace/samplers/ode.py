@@ -27,7 +27,7 @@ class Way(NamedTuple):
 
     @property
     def z(self) -> Tensor:
-        return self.flow.x
+        return self.flow.all
 
 
 class Ode(Walk):
@@ -75,4 +75,4 @@ class Ode(Walk):
         return Way(flow), good
 
     def arrived(self, place: Way) -> bool:
-        return bool((place.flow.spent >= self.time).all())
+        return not place.flow.going.any()

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .. import rng
 from ..errors import ConditionError, ValueRangeError
-from .base import CHUNKS, MAX_DRAWS, Filter, Target
+from .base import MAX_DRAWS, Filter, Target
 
 __all__ = ["Rejection", "no_energies"]
 
@@ -21,16 +21,22 @@ class Rejection(Filter):
 
     name = "rejection"
 
-    def __init__(self, gamma: float = 1.0, max_draws: int = MAX_DRAWS, chunks: tuple[int, int] = CHUNKS) -> None:
-        super().__init__(max_draws, chunks)
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        max_draws: int = MAX_DRAWS,
+        chunks: tuple[int, int] | None = None,
+        share: float | None = None,
+    ) -> None:
+        super().__init__(max_draws, chunks, share)
         if not gamma > 0:
             raise ValueRangeError(f"gamma must be above 0, not {gamma:g}.")
         self.gamma = gamma
 
-    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
+    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
         if not target.is_probability:
             raise no_energies()
-        return rng.uniform(seed, index).log() < self.gamma * target.log_prob_at(seed, index)
+        return rng.uniform(seed, index).log() < self.gamma * (target.log_prob_at(seed, index) + slack)
 
 
 def no_energies() -> ConditionError:

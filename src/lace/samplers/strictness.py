@@ -3,7 +3,8 @@
     s in [0, 0.4]:   rejection with gamma = 4^(s / 0.4)                 1 ... 4
     s in (0.4, 1]:   level set with q = 100^(-(s - 0.4) / 0.6)          1 ... 0.01
 
-Accuracy grows with s and diversity falls; s = 0 is p(z | c) itself.
+Accuracy grows with s and diversity falls; s = 0 is p(z | c) itself. Where no draw obeys that a level could be set by,
+particles are held to the condition gamma / q times over, 4 ... 400.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ class Judge(abc.ABC):
         return {}
 
 
-def resized(pictures: Pictures, height: int, width: int) -> Tensor:
+def resized(pictures: Pictures, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
     """Pictures as a tensor [N, 3, height, width] in 0..255."""
-    x = torch.from_numpy(np.array(pictures)).permute(0, 3, 1, 2).float()
+    x = torch.tensor(pictures, device=device).permute(0, 3, 1, 2).float()
     if x.shape[-2:] == (height, width):
         return x
     return F.interpolate(x, size=(height, width), mode="bilinear", antialias=True).clamp(0, 255)

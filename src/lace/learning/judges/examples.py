@@ -28,7 +28,7 @@ from ...weights.packages import EFFICIENTNET, fetch
 from ..lesson import auc
 from .base import Judge, Pictures, resized
 
-__all__ = ["ExamplesJudge", "Probe"]
+__all__ = ["Backbone", "ExamplesJudge", "Probe"]
 
 PIXELS = 224
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
@@ -82,16 +82,17 @@ def fitted(x: Tensor, classes: Tensor, count: int, penalty: float) -> Tensor:
 
 
 class Backbone:
-    """Features of pictures [N, 1280]."""
+    """Features of pictures [N, 1280], worked out on a device of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self._device = torch.device(device)
         self._net = EfficientNetLite0()
         self._net.load_state_dict(imagenet_state(str(fetch(EFFICIENTNET) / "efficientnet-lite0-57934424.pth")))
-        self._net.eval().requires_grad_(False)
+        self._net.to(self._device).eval().requires_grad_(False)
 
     @torch.no_grad()
     def __call__(self, pictures: Pictures) -> Tensor:
-        return self._net(resized(pictures, PIXELS, PIXELS) / 127.5 - 1)
+        return self._net(resized(pictures, PIXELS, PIXELS, self._device) / 127.5 - 1).cpu()
 
 
 class ExamplesJudge(Judge):
@@ -138,11 +139,14 @@ class ExamplesJudge(Judge):
 
 
 def domain_gap(own: Tensor, drawn: Tensor) -> float:
-    """The AUC with which a probe tells examples from generated pictures that it never saw."""
+    """The AUC with which a probe tells examples from generated pictures that it never saw; guessing has 0.5 at best.
+
+    Below that lie pictures that are in both: the one that is held out looks like its twin, which is of the other kind.
+    """
     features = torch.cat([own, drawn])
     kinds = torch.cat([torch.zeros(len(own)), torch.ones(len(drawn))]).long()
     score = Probe(features, kinds, 2).held_out @ torch.tensor([-1.0, 1.0])
-    return float(auc(score, (kinds == 1).float(), (kinds == 0).float()))
+    return max(float(auc(score, (kinds == 1).float(), (kinds == 0).float())), 0.5)
 
 
 def order_of(classes: Sequence[str]) -> str:

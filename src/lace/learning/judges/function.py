@@ -47,7 +47,8 @@ class FunctionJudge(Judge):
             return self._fn(pictures)
         except LaceError:
             raise
-        except Exception as error:
+        # A judge that calls exit() would end the command without a word.
+        except (Exception, SystemExit) as error:
             raise DataError(f"The judge {self.name} failed {_where(error)}: {_said(error)}.") from error
 
 
@@ -79,7 +80,7 @@ def _module(source: str) -> ModuleType:
         return module
     except LaceError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise DataError(f"{source} cannot be loaded {_where(error)}: {_said(error)}.") from error
     finally:
         sys.path.pop(0)
