@@ -26,7 +26,7 @@ from lace.attributes.annotators.classes import ClassJudge
 from lace.attributes.labels import read_labels
 from lace.files import written_whole
 from lace.metrics.frechet import frechet_distance, moments
-from train_classifiers import JUDGES, accuracy, confidence, fit, looked, made
+from train_classifiers import BATCH, JUDGES, accuracy, confidence, fit, looked, made
 
 
 def bytes_of(parts: list[Tensor]) -> Tensor:
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, default=LABELS)
     parser.add_argument("--judges", type=Path, default=JUDGES)
     parser.add_argument("--epochs", type=int, default=30, help="of the classifier that sees drawn pictures alone")
+    parser.add_argument("--batch", type=int, default=BATCH, help="of that classifier's training")
     parser.add_argument("--limit", type=int, default=50_000, help="use only so many pictures (a trial)")
     parser.add_argument("--out", type=Path, default=WORK / "quality.json")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -52,7 +53,7 @@ def main() -> None:
     labels = read_labels(args.labels, SCHEMA)[0].argmax(dim=1)[: args.limit].to(args.device)
     drawn = bytes_of(list(pictures_of(generator, mapped(generator, len(labels)))))
     judge = ClassJudge.load(args.judges / "independent.safetensors").to(args.device)
-    student = fit(made("independent", 2), drawn, labels, args.epochs, 2)
+    student = fit(made("independent", 2), drawn, labels, args.epochs, 2, args.batch)
     of_real, of_drawn = looked(judge, real)[1], looked(judge, drawn)[1]
     half = len(real) // 2
     one, other = moments(of_real[:half]), moments(of_real[half:])

@@ -20,7 +20,7 @@ from cifar import CLASSES, TEST, TRAIN, WORK, read, scaled
 from lace.attributes.annotators.classes import ClassJudge
 from lace.attributes.training import likeliest_temperature
 
-__all__ = ["JUDGES", "accuracy", "confidence", "fit", "made", "views"]
+__all__ = ["BATCH", "JUDGES", "accuracy", "confidence", "fit", "made", "views"]
 
 JUDGES = Path(__file__).parent / "judges"
 # Which network each is, how wide, and which twentieth it never sees.
@@ -54,13 +54,15 @@ def made(kind: str, seed: int) -> ClassJudge:
     return ClassJudge(list(CLASSES), network, widths)
 
 
-def fit(judge: ClassJudge, pictures: Tensor, labels: Tensor, epochs: int, seed: int = 0) -> ClassJudge:
+def fit(
+    judge: ClassJudge, pictures: Tensor, labels: Tensor, epochs: int, seed: int = 0, batch: int = BATCH
+) -> ClassJudge:
     """Train in place on bytes [N, 3, 32, 32], by SGD with a learning rate that rises and falls once."""
     device = pictures.device
     rng = torch.Generator(device).manual_seed(seed)
     judge.to(device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
     optimiser = torch.optim.SGD(judge.parameters(), RATE, momentum=0.9, weight_decay=DECAY, nesterov=True)
-    batch = min(BATCH, len(pictures))
+    batch = min(batch, len(pictures))
     steps = epochs * (len(pictures) // batch)
     rise = steps / 4
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -111,6 +113,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=JUDGES)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--limit", type=int, default=None, help="use only so many pictures (a trial)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
@@ -120,7 +123,7 @@ def main() -> None:
     for kind in args.kinds:
         start, (*_, part) = time.perf_counter(), KINDS[kind]
         held = torch.arange(len(pictures), device=args.device) % PARTS == part
-        judge = fit(made(kind, part), pictures[~held], labels[~held], args.epochs, part)
+        judge = fit(made(kind, part), pictures[~held], labels[~held], args.epochs, part, args.batch)
         calibrate(judge, pictures[held], labels[held])
         judge.half().float()
         seconds = time.perf_counter() - start

@@ -22,6 +22,8 @@ FFHQ_HEADS = Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors"
 FFHQ_LIKENESS = FFHQ_HEADS.with_name("likeness.safetensors")
 # Models of our own training: a folder each, with a generator in the safe form and its heads, whose name is the model's.
 SHIPPED = Path(__file__).parent / "shipped"
+# What makes those of them that may not be there.
+RECIPES = {"cifar10": "recipes/cifar10/all.sh"}
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,10 @@ def find(name: str | Path) -> Entry:
     known = entries()
     if isinstance(name, str) and name in known:
         return known[name]
+    if name in RECIPES:
+        raise UnknownNameError(
+            f"There is no model '{name}' yet; in a checkout, {RECIPES[str(name)]} trains it on a GPU."
+        )
     path = Path(name)
     if path.is_file():
         model = default_name(path)

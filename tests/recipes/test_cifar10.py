@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from PIL import Image
 import lace
 from lace.attributes.card import read_card, write_with_card
 from lace.attributes.heads import MlpHeads
-from lace.errors import DataError, ValueRangeError
+from lace.errors import DataError, UnknownNameError, ValueRangeError
 from lace.generators.stylegan2 import Config, StyleGAN2
 from tests.conftest import within
 
@@ -353,10 +354,9 @@ def test_a_judge_learns_what_is_plain(tmp_path: Path, monkeypatch: pytest.Monkey
     labels = torch.arange(200) % 4
     colours = torch.tensor([[230, 30, 30], [30, 230, 30], [30, 30, 230], [230, 230, 30]], dtype=torch.uint8)
     pictures = colours[labels][:, :, None, None].expand(-1, -1, 32, 32).contiguous()
-    monkeypatch.setattr(train_classifiers, "BATCH", 50)
     for kind, (network, _, part) in train_classifiers.KINDS.items():
         monkeypatch.setitem(train_classifiers.KINDS, kind, (network, (8, 8, 8), part))
-        judge = train_classifiers.fit(train_classifiers.made(kind, 0), pictures, labels, epochs=8)
+        judge = train_classifiers.fit(train_classifiers.made(kind, 0), pictures, labels, epochs=8, batch=50)
         train_classifiers.calibrate(judge, pictures[:40], labels[:40])
         assert train_classifiers.accuracy(judge, pictures, labels) == 1.0
         judge.half().float()
@@ -408,6 +408,15 @@ def test_half_a_model_does_not_appear(tmp_path: Path) -> None:
     assert shipped(tmp_path) == []
     assert shipped(tmp_path / "nowhere") == []
     assert generator.exists()
+
+
+def test_a_model_that_is_not_made_yet_names_its_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lace import catalog
+
+    monkeypatch.delitem(catalog.CATALOG, "cifar10", raising=False)
+    with pytest.raises(UnknownNameError, match=re.escape("recipes/cifar10/all.sh")):
+        lace.load("cifar10")
+    assert Path(catalog.RECIPES["cifar10"]).exists()
 
 
 def test_heads_of_another_generator_are_not_shipped(tmp_path: Path) -> None:
