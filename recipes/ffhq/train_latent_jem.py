@@ -19,7 +19,7 @@ from common import PAPER, PSI
 from lace import rng
 from lace.attributes.heads import MlpHeads
 from lace.attributes.schema import Schema
-from lace.baselines.latent_jem import Fresh, LatentJem, Replay, Walks, fit
+from lace.baselines.latent_jem import Fresh, LatentJem, Replay, Walks, fit, uniform
 from lace.baselines.values import asked_values
 from lace.generators.mobilestylegan import MobileStyleGAN
 
@@ -39,12 +39,6 @@ def mapped(generator: MobileStyleGAN) -> Fresh:
         return generator.truncate(generator.mapping(z), psi)
 
     return fresh
-
-
-def uniform(w: Tensor) -> Fresh:
-    """Starts anywhere in the box that the latents span."""
-    low, high = w.amin(dim=0), w.amax(dim=0)
-    return lambda n, random: low + (high - low) * torch.rand(n, len(low), generator=random, device=random.device)
 
 
 def main() -> None:

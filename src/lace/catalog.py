@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .attributes.card import read_card
 from .attributes.schema import nearest
 from .errors import UnknownNameError, WeightsError
 from .weights import imported
@@ -15,10 +16,14 @@ from .weights import imported
 if TYPE_CHECKING:
     from .generators.base import Generator
 
-__all__ = ["CATALOG", "FFHQ_HEADS", "FFHQ_LIKENESS", "Entry", "entries", "find", "import_model"]
+__all__ = ["CATALOG", "FFHQ_HEADS", "FFHQ_LIKENESS", "SHIPPED", "Entry", "entries", "find", "import_model", "shipped"]
 
 FFHQ_HEADS = Path(__file__).parent / "attributes" / "ffhq" / "heads.safetensors"
 FFHQ_LIKENESS = FFHQ_HEADS.with_name("likeness.safetensors")
+# Models of our own training: a folder each, with a generator in the safe form and its heads, whose name is the model's.
+SHIPPED = Path(__file__).parent / "shipped"
+# What makes those of them that may not be there.
+RECIPES = {"cifar10": "recipes/cifar10/all.sh"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,29 @@ def _dcgan(psi: float) -> Generator:
     return load(psi)
 
 
+def shipped(folder: Path) -> list[Entry]:
+    """The models that lie in a folder, whole, as their cards describe them."""
+    places = (path.parent for path in sorted(folder.glob("*/generator.safetensors")))
+    return [_shipped(place) for place in places if (place / "heads.safetensors").exists()]
+
+
+def _shipped(place: Path) -> Entry:
+    card = read_card(place / "generator.safetensors")
+    return Entry(
+        name=place.name,
+        about=card["about"],
+        resolution=2 ** (len(card["config"]["channels"]) + 1),
+        psi=1.0,
+        heads=place / "heads.safetensors",
+        licence=card["licence"],
+        load_generator=partial(_own, place / "generator.safetensors"),
+    )
+
+
+def _own(place: Path, psi: float) -> Generator:
+    return imported.load_file_of(place, psi, None, "install LACE again")
+
+
 CATALOG = {
     entry.name: entry
     for entry in (
@@ -73,6 +101,7 @@ CATALOG = {
             licence="weights MIT as packaged; the DigiFace-1M pictures behind them are for non-commercial research",
             load_generator=_dcgan,
         ),
+        *shipped(SHIPPED),
     )
 }
 
@@ -87,6 +116,10 @@ def find(name: str | Path) -> Entry:
     known = entries()
     if isinstance(name, str) and name in known:
         return known[name]
+    if name in RECIPES:
+        raise UnknownNameError(
+            f"There is no model '{name}' yet; in a checkout, {RECIPES[str(name)]} trains it on a GPU."
+        )
     path = Path(name)
     if path.is_file():
         model = default_name(path)

@@ -111,7 +111,7 @@ def parser() -> Parser:
     sub.add_argument("name", metavar="NAME", choices=BENCHES, help=", ".join(BENCHES))
     sub.add_argument("--quick", action="store_true", help="a small run, minutes on a CPU")
     sub.add_argument("--out", type=Path, default=Path("benchmarks"), help="the folder for what is measured")
-    add_model(sub, "ffhq")
+    add_model(sub, None)
     return top
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "calibrate",
     "fit",
     "hardened",
+    "likeliest_temperature",
     "measure",
     "teach",
 ]
@@ -188,7 +189,7 @@ def calibrate(heads: MlpHeads, w: Tensor, labels: Tensor, weights: Tensor | None
         counts = torch.ones_like(labels[known, 0]) if weights is None else weights[known]
         own = logits[heads.speakers[:, k] > 0][:, known, columns]
         if isinstance(attribute, Discrete):
-            heads.temperature[k] = _temperature(own, labels[known, columns], counts)
+            heads.temperature[k] = likeliest_temperature(own, labels[known, columns], counts)
             attributes.append(attribute)
         else:
             residual = (own.mean(dim=0) - labels[known, columns])[:, 0]
@@ -200,7 +201,9 @@ def _mean(values: Tensor, counts: Tensor) -> Tensor:
     return (values * counts).sum() / counts.sum()
 
 
-def _temperature(logits: Tensor, labels: Tensor, counts: Tensor) -> float:
+def likeliest_temperature(logits: Tensor, labels: Tensor, counts: Tensor) -> float:
+    """The T at which the mean of softmax(logits / T) over networks [M, N, C] makes labels [N, C] likeliest."""
+
     def error(log_t: Tensor) -> Tensor:
         return -_mean((labels * mix(logits / log_t.exp())).sum(dim=1), counts)
 

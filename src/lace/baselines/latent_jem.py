@@ -30,7 +30,7 @@ from ..errors import DataError
 from ..samplers.base import Noise
 from .training import Report, Settings, descend, recorded, steps
 
-__all__ = ["LatentJem", "Replay", "Walks", "fit"]
+__all__ = ["Fresh", "LatentJem", "Replay", "Walks", "fit", "uniform"]
 
 # Starts of walks [n, dim].
 Fresh = Callable[[int, torch.Generator], Tensor]
@@ -128,6 +128,12 @@ class LatentJem(nn.Module):
         except (KeyError, RuntimeError, TypeError) as error:
             raise DataError(f"{path} does not hold a Latent-JEM of this version ({error}).") from error
         return jem.requires_grad_(False).eval()
+
+
+def uniform(w: Tensor) -> Fresh:
+    """Starts anywhere in the box that latents span."""
+    low, high = w.amin(dim=0), w.amax(dim=0)
+    return lambda n, random: low + (high - low) * torch.rand(n, len(low), generator=random, device=random.device)
 
 
 def fit(

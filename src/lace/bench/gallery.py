@@ -19,8 +19,9 @@ from ..model import Model
 
 __all__ = ["FOLDER", "WORKERS", "Asked", "Gallery", "Wall", "drawn", "judged", "own_latents"]
 
-# The judges lie in the checkout, not in the package.
+# The judges lie in the checkout, not in the package: those of the face model, and those of any.
 FOLDER = Path("recipes/ffhq/judges")
+JUDGES = "recipes/{}/judges"
 BATCH = 16
 # Processes for the judges that run on a CPU, where there are many pictures.
 WORKERS = 12
@@ -121,7 +122,7 @@ class Gallery:
     @classmethod
     def opened(cls, model: Model, own: int, pool: int = 0) -> Gallery:
         """Draw ``own`` pictures for the reference and ``pool`` further ones, and have them judged."""
-        jury = Jury.load(FOLDER, model.device)
+        jury = Jury.load(Path(JUDGES.format(model.name)), model.device)
         verdict = judged(model.generator, jury, own_latents(model, own + pool))
         return cls(model, jury, verdict[:own], verdict[own:])
 
@@ -155,7 +156,7 @@ def own_latents(model: Model, n: int) -> Tensor:
 @torch.inference_mode()
 def judged(generator: Generator, jury: Jury, w: Tensor) -> Verdict:
     """The jury's verdict on pictures that are drawn, judged and forgotten batch by batch."""
-    return Verdict.joined(jury(generator.to_picture(rows)) for rows in w.split(BATCH))
+    return Verdict.joined(jury(generator.to_picture(rows)) for rows in w.split(jury.batch))
 
 
 @torch.inference_mode()

@@ -58,7 +58,7 @@ def show(args: argparse.Namespace) -> None:
     rows = [{**row, "measured": measured[row["name"]]} for card in cards for row in card["schema"]]
     for row in rows:
         row |= {"taught_by": taught_by[row["name"]]} if row["name"] in taught_by else {}
-    lines = [f"{a.name:15s}{values_of(a):40s}{quality(a, measured[a.name]):22s}{about(a, taught_by)}" for a in schema]
+    lines = [f"{a.name:15s}{values_of(a):39s} {quality(a, measured[a.name]):22s}{about(a, taught_by)}" for a in schema]
     say(args, {"model": args.model, "attributes": rows}, [f"{'word':15s}{'values':40s}{'heads are':22s}about", *lines])
 
 

@@ -6,7 +6,7 @@ which sets of pictures are compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,19 +14,21 @@ import torch
 from torch import Tensor
 
 from ..attributes.annotators.celeba import class_probabilities
+from ..attributes.annotators.classes import ClassJudge
 from ..attributes.annotators.judge import Judge, eight_bit
+from ..attributes.card import read_card
 from ..attributes.schema import Discrete
 from ..errors import DataError
 
 __all__ = ["FEATURES", "JUDGES", "Jury", "Verdict"]
 
 JUDGES = ("labeller", "independent")
-FEATURES = "features of the independent judge (EfficientNet-Lite0, CelebA), 1280 numbers"
+FEATURES = f"features of the independent judge ({Judge.about})"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the jury says of N pictures: each judge's answers [N, columns], and features [N, 1280]."""
+    """What the jury says of N pictures: each judge's answers [N, columns], and features [N, D]."""
 
     names: tuple[str, ...]
     answers: dict[str, Tensor]
@@ -40,6 +42,8 @@ class Verdict:
 
     def soft(self, attribute: Discrete, judge: str) -> Tensor:
         """How likely each class is on each picture, by a judge: [N, classes]."""
+        if set(attribute.classes) <= set(self.names):
+            return self.answers[judge][:, [self.names.index(name) for name in attribute.classes]]
         return class_probabilities(attribute, self.answers[judge], self.names)
 
     def classes(self, attribute: Discrete, judge: str) -> Tensor:
@@ -54,11 +58,26 @@ class Verdict:
         return cls(all_parts[0].names, answers, torch.cat([part.features for part in all_parts]))
 
 
+def judge_in(path: Path) -> Judge | ClassJudge:
+    """The judge in a file: of classes, or of CelebA's attributes."""
+    return ClassJudge.load(path) if "network" in read_card(path) else Judge.load(path)
+
+
 class Jury:
     """The judges, on one device; the independent one is always among them."""
 
-    def __init__(self, judges: dict[str, Judge]) -> None:
+    def __init__(self, judges: Mapping[str, Judge | ClassJudge]) -> None:
         self.judges = judges
+
+    @property
+    def batch(self) -> int:
+        """How many pictures are judged together."""
+        return min(judge.batch for judge in self.judges.values())
+
+    @property
+    def features(self) -> str:
+        """What sets of pictures are compared on."""
+        return f"features of the independent judge ({self.judges['independent'].about})"
 
     @classmethod
     def load(cls, folder: Path, device: torch.device, judges: tuple[str, ...] = JUDGES) -> Jury:
@@ -67,7 +86,7 @@ class Jury:
         for path in paths.values():
             if not path.exists():
                 raise DataError(f"The judge {path} is not there; run this from the root of a checkout of LACE.")
-        return cls({name: Judge.load(path).to(device) for name, path in paths.items()})
+        return cls({name: judge_in(path).to(device) for name, path in paths.items()})
 
     @torch.inference_mode()
     def __call__(self, pictures: Tensor) -> Verdict:

@@ -20,7 +20,7 @@ from .store import cached, home
 if TYPE_CHECKING:
     from ..generators.stylegan2 import StyleGAN2
 
-__all__ = ["bring", "cards", "default_name", "import_checkpoint", "load", "place_of"]
+__all__ = ["bring", "cards", "default_name", "import_checkpoint", "load", "load_file_of", "place_of"]
 
 FILE = "generator.safetensors"
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
@@ -96,15 +96,19 @@ def write(path: Path, target: Path) -> None:
 
 def load(name: str, psi: float, label: int | None = None) -> StyleGAN2:
     """An imported model's generator."""
+    return load_file_of(place_of(name), psi, label, f"delete {place_of(name).parent} and import it again")
+
+
+def load_file_of(place: Path, psi: float, label: int | None, remedy: str) -> StyleGAN2:
+    """The generator in a file of the safe form; ``remedy`` is what to do where it is damaged."""
     from safetensors.torch import load_file
 
     from ..generators.stylegan2 import Config, StyleGAN2
 
-    place = place_of(name)
     card = read_card(place)
     generator = StyleGAN2(Config.from_json(card.get("config")), psi, str(card.get("identity", "")), label)
     try:
         generator.load_state_dict(load_file(place))
     except Exception as error:
-        raise WeightsError(f"{place} is damaged ({error}); delete {place.parent} and import it again.") from error
+        raise WeightsError(f"{place} is damaged ({error}); {remedy}.") from error
     return generator

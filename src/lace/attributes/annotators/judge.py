@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from ...files import written_whole
 from ..card import read_card
+from ..schema import Discrete
+from .celeba import WORDS
 from .efficientnet import FEATURES, EfficientNetLite0
 
 __all__ = ["Judge", "celeba_framing", "eight_bit"]
@@ -50,6 +52,9 @@ def enlarge(crops: Tensor) -> Tensor:
 class Judge(nn.Module):
     """Crops in CelebA's framing [N, 3, 160, 160] in [-1, 1] -> logits [N, attributes]."""
 
+    about = f"EfficientNet-Lite0, CelebA, {FEATURES} numbers"
+    # Pictures that are looked at together.
+    batch = 16
     temperature: Tensor
 
     def __init__(self, names: list[str]) -> None:
@@ -61,6 +66,12 @@ class Judge(nn.Module):
 
     def forward(self, crops: Tensor) -> Tensor:
         return self.classify(F.dropout(self.backbone(crops), 0.2, self.training))
+
+    def logits(self, attribute: Discrete, faces: Tensor) -> Tensor:
+        """The calibrated logits of a yes/no word, to go uphill on: [N, 2]."""
+        column = self.names.index(WORDS[attribute.name])
+        yes = self(celeba_framing(faces))[:, column] / self.temperature[column]
+        return torch.stack([torch.zeros_like(yes), yes], dim=1)
 
     def look(self, faces: Tensor) -> tuple[Tensor, Tensor]:
         """p(attribute | face) averaged over views [N, attributes], and features of the plain view [N, 1280].
