@@ -21,6 +21,7 @@ class LevelSet(Filter):
     """Keep the draws whose margin reaches ``threshold``."""
 
     name = "level-set"
+    is_rising = True
 
     def __init__(
         self,
@@ -32,8 +33,8 @@ class LevelSet(Filter):
         super().__init__(max_draws, chunks, share)
         self.threshold = threshold
 
-    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
-        return target.margin_at(seed, index) >= self.threshold - slack
+    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
+        return target.margin_at(seed, index) >= self.threshold
 
 
 def threshold(margins: Tensor, q: float) -> float:

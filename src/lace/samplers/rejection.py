@@ -20,6 +20,7 @@ class Rejection(Filter):
     """Accept a prior draw with probability p(c|z)^gamma."""
 
     name = "rejection"
+    is_rising = True
 
     def __init__(
         self,
@@ -33,10 +34,10 @@ class Rejection(Filter):
             raise ValueRangeError(f"gamma must be above 0, not {gamma:g}.")
         self.gamma = gamma
 
-    def step(self, target: Target, seed: int, index: Tensor, slack: float = 0.0) -> Tensor:
+    def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
         if not target.is_probability:
             raise no_energies()
-        return rng.uniform(seed, index).log() < self.gamma * (target.log_prob_at(seed, index) + slack)
+        return rng.uniform(seed, index).log() < self.gamma * target.log_prob_at(seed, index)
 
 
 def no_energies() -> ConditionError:
