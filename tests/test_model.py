@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 
 import lace
+from lace.attributes.heads import FunctionHeads, JoinedHeads
+from lace.conditions.formula import leaves
 from lace.errors import AddressError, ConditionError, UnknownNameError, UnsatisfiableCondition, ValueRangeError
+from lace.planning import Wish, plan
+from lace.target import SLACK, Draft, SentenceTarget, Sight
 from tests.conftest import within
 
 GRID = torch.linspace(-9, 9, 100_001, dtype=torch.float64)
@@ -200,6 +205,84 @@ def test_faces_of_the_bank_agree_with_their_card(ffhq: lace.Model) -> None:
     assert 0.35 < rates["male"] < 0.6
     assert rates["bald"] < 0.05
     assert 0.3 < rates["age>30"] < 0.7
+
+
+def test_what_was_asked_before_is_remembered(toy: lace.Model) -> None:
+    """A sentence and the same formula by operators are one; another reading, or another number, is another."""
+    target = toy.target("bright & tone>1")
+    assert toy.target(toy["bright"] & toy["tone>1"]) is target
+    assert toy.target("bright & tone>1", "energy") is not target
+    assert toy.plan("bright", n=3) is toy.plan(toy["bright"], n=3)
+    assert toy.plan("tone>3.5", n=1).sampler.name != toy.plan("tone>3.5", n=500).sampler.name
+
+
+def test_a_new_word_forgets_what_was_remembered() -> None:
+    """The same sentence stands for other columns then."""
+    words = [(lace.Continuous(name, -6, 6, sigma=0.5), lambda w, k=k: w[:, k]) for k, name in enumerate("abc")]
+    generator = lace.FunctionGenerator(lambda z: z[:, :3, None, None].expand(-1, 3, 8, 8), latent_dim=4)
+    model = lace.Model(generator, words[1:], bank_size=2**10)
+    before, z = model.target("b>0"), torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+    planned = model.plan("b>0")
+    model._know(JoinedHeads([FunctionHeads(words[:1]), model.heads]))
+    assert model.target("b>0") is not before
+    assert torch.allclose(model.target("b>0").value(z), before.value(z), atol=1e-6)
+    assert model.plan("b>0") is not planned
+
+
+def test_a_sampler_of_any_kind_may_be_given(toy: lace.Model) -> None:
+    """A dataclass cannot be a key of a dictionary."""
+
+    @dataclass
+    class Sure(lace.Filter):
+        least: float
+
+        def __post_init__(self) -> None:
+            super().__init__()
+            self.name = "sure"
+
+        def step(self, target: lace.Target, seed: int, index: torch.Tensor) -> torch.Tensor:
+            return target.log_prob_at(seed, index).exp() > self.least
+
+    out = toy.latents("bright", n=5, sampler=Sure(0.9))
+    assert out.log_prob is not None
+    assert bool((out.log_prob.exp() > 0.9).all())
+
+
+def test_a_gpu_goes_on_with_single_draws_for_longer(toy: lace.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between 2^17 and 2^20 draws a CPU leads particles; beyond, both do."""
+    wish, rare, rarest = Wish(), toy.formula("tone>3.5"), toy.formula("tone>4.1")
+    readings = toy.bank.readings
+    share = [float(toy.probability(formula).probability) for formula in (rare, rarest)]
+    assert 2**17 < 500 / share[0] < 2**20 < 500 / share[1]
+    for device, expected in (("cpu", ["smc", "smc"]), ("cuda", ["rejection", "smc"]), ("mps", ["smc", "smc"])):
+        there = readings.as_subclass(type("There", (torch.Tensor,), {"device": torch.device(device)}))
+        found = [plan(formula, there, toy.schema, wish, 500).sampler.name for formula in (rare, rarest)]
+        assert found == expected
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("sentence", ["glasses & smile & ~male", "age in 50..60 | 2*hat", "haircolor=gray & yaw>5"])
+def test_drafts_stay_within_the_slack(ffhq: lace.Model, sentence: str) -> None:
+    """In half precision, wherever a draw has a chance; margins too."""
+    target, words = ffhq.target(sentence), {leaf.attribute.name for leaf in leaves(ffhq[sentence])}
+    assert isinstance(target, SentenceTarget)
+    half = Sight(ffhq.generator.swift(torch.float16), ffhq.heads.only(words).half())
+    draft, index = Draft(target, half), torch.arange(600)
+    values, guessed = target.log_prob_at(5, index), draft.log_prob_at(5, index) - SLACK
+    likely = values > -8
+    assert int(likely.sum()) > 20
+    assert float((guessed - values)[likely].abs().max()) < SLACK / 2
+    assert float((draft.margin_at(5, index) - SLACK - target.margin_at(5, index)).abs().max()) < SLACK / 2
+
+
+@torch.inference_mode()
+def test_the_way_for_gpus_reads_the_same(ffhq: lace.Model) -> None:
+    """In full precision: a folded mapping, and heads for the words alone."""
+    z = ffhq.generator.prior(5, torch.arange(200))
+    sight = Sight(ffhq.generator.swift(torch.float32), ffhq.heads.only({"glasses", "age"}))
+    found, schema = sight(z)
+    for name in ("glasses", "age"):
+        assert torch.allclose(found[:, schema.slice(name)], ffhq.read(z)[:, ffhq.schema.slice(name)], atol=1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")

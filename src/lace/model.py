@@ -29,7 +29,7 @@ from .generators.base import Generator
 from .gpu.recorded import Recorded
 from .planning import DOUBT, Plan, Wish, percent, plan, unsatisfiable
 from .rng import Address
-from .samplers.base import Callback, Filter, Target
+from .samplers.base import Callback, Filter, Sampler, Target
 from .target import SentenceTarget
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Model:
         self._bank: Bank | None = None
         keep = lru_cache(KNOWN)
         self._target = keep(lambda formula, reading: SentenceTarget(self, formula, reading))
-        self._plan = keep(lambda formula, wish, n: plan(formula, self.bank.readings, self.schema, wish, n))
+        self._remembered = keep(self._planned)
         self._seen = Recorded(self._see) if self.generator.is_pure and self.heads.is_pure else self._see
 
     def __repr__(self) -> str:
@@ -159,7 +159,13 @@ class Model:
     @torch.inference_mode()
     def plan(self, sentence: str | Formula, n: int = 16, **wish: Unpack[Wishes]) -> Plan:
         """The sampler that n pictures of a sentence get, and why."""
-        return self._plan(self.formula(sentence), Wish(**wish), n)
+        asked = Wish(**wish)
+        # A sampler of somebody's own may be nothing to remember a plan by.
+        planned = self._planned if isinstance(asked.sampler, Sampler) else self._remembered
+        return planned(self.formula(sentence), asked, n)
+
+    def _planned(self, formula: Formula, wish: Wish, n: int) -> Plan:
+        return plan(formula, self.bank.readings, self.schema, wish, n)
 
     def explain(self, sentence: str | Formula, n: int = 16, **wish: Unpack[Wishes]) -> Explanation:
         """What a sentence means here, how likely it is, and how it would be drawn."""

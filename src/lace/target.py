@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SentenceTarget"]
 
-
+# Where a draw has a chance, half precision stays within a fifth of this.
+SLACK = 0.5
 # Rows that a draft looks at in one recording: as many as a filter tries at once on a GPU.
 MANY_ROWS = 2**16
 
@@ -57,18 +58,7 @@ class SentenceTarget(Target):
         self._slope: Callable[[Tensor], tuple[Tensor, ...]] = lambda z: Target.slope(self, z)
         if is_quick:
             self._value, self._slope = Recorded(self._value), Recorded(self._slope)
-            self.draft = self._drafted(Sight(generator.swift(torch.float16), model.heads.only(words).half()))
-
-    def _drafted(self, sight: Sight) -> Target:
-        # Its rows are many, and its words may be many too.
-        value = Recorded(lambda z: (self._log_prob(*sight(z)),), MANY_ROWS)
-        return Target(
-            self.latent_dim,
-            log_prob=lambda z: value(z)[0],
-            margin=lambda z: self._margin(*sight(z)),
-            device=self.device,
-            is_probability=self.is_probability,
-        )
+            self.draft = Draft(self, Sight(generator.swift(torch.float16), model.heads.only(words).half()))
 
     def prior(self, seed: int, index: Tensor) -> Tensor:
         return self._model.generator.prior(seed, index)
@@ -97,3 +87,21 @@ class SentenceTarget(Target):
 
     def _margin(self, readings: Tensor, schema: Schema) -> Tensor:
         return margin(self._formula, readings, schema)
+
+
+class Draft(Target):
+    """A sentence by a rougher sight, and SLACK in favour of every draw."""
+
+    def __init__(self, target: SentenceTarget, sight: Sight) -> None:
+        value = Recorded(lambda z: (target._log_prob(*sight(z)) + SLACK,), MANY_ROWS)
+        super().__init__(
+            target.latent_dim,
+            log_prob=lambda z: value(z)[0],
+            margin=lambda z: target._margin(*sight(z)) + SLACK,
+            device=target.device,
+            is_probability=target.is_probability,
+        )
+        self._target = target
+
+    def prior(self, seed: int, index: Tensor) -> Tensor:
+        return self._target.prior(seed, index)

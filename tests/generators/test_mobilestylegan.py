@@ -131,7 +131,7 @@ def test_half_precision_is_close(generator: MobileStyleGAN, dtype: torch.dtype, 
     w = generator.to_w(generator.prior(6, torch.arange(1)))
     half = MobileStyleGAN().to(device, dtype)
     half.load_state_dict(generator.state_dict())
-    assert (half.to_picture(w.to(device)).cpu() - generator.to_picture(w)).abs().mean() < mean
+    assert (half.draw(w.to(device)).cpu() - generator.to_picture(w)).abs().mean() < mean
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
@@ -142,4 +142,7 @@ def test_a_gpu_draws_the_same_pictures(generator: MobileStyleGAN) -> None:
     there = MobileStyleGAN().cuda()
     there.load_state_dict(generator.state_dict())
     with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=False, allow_tf32=False):
-        assert (there.to_picture(w.cuda()).cpu() - generator.to_picture(w)).abs().max() < 1e-3
+        assert (there.draw(w.cuda()).cpu() - generator.to_picture(w)).abs().max() < 1e-3
+    for _ in range(3):
+        # In half precision by kernels, and recorded when it is asked again.
+        assert (there.to_picture(w.cuda()).cpu() - generator.to_picture(w)).abs().mean() < 0.002

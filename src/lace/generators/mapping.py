@@ -58,10 +58,8 @@ class Folded:
     """
 
     def __init__(self, mapping: Mapping, mean: Tensor, psi: float, dtype: torch.dtype) -> None:
-        gain, layers = (
-            activation_gain(mapping.slope),
-            [layer for layer in mapping.layers if isinstance(layer, nn.Linear)],
-        )
+        gain = activation_gain(mapping.slope)
+        layers = [layer for layer in mapping.layers if isinstance(layer, nn.Linear)]
         self._slope, self._dtype = mapping.slope, dtype
         self._layers = [
             (layer.weight.detach().to(dtype), (layer.bias.detach() / gain**k).to(dtype))

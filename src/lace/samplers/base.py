@@ -38,9 +38,8 @@ __all__ = [
 
 # Draws that are tried at once: enough to be quick, few enough to stop soon after the last one needed.
 CHUNKS = {"cpu": (2**5, 2**15), "cuda": (2**10, 2**16)}
-# With as many as this a draft is worth its while. It must not be further from the truth than the slack where it counts:
-# half precision stays within a twentieth of it.
-MANY, SLACK = 2**13, 0.5
+# With as many as this a draft is worth its while.
+MANY = 2**13
 MAX_DRAWS = 2**20
 # Walks that move side by side.
 BATCH = 2**11
@@ -54,7 +53,8 @@ class Target:
     ``log_prob`` is log p(c | z), or minus an energy where ``is_probability`` is false: then it may lie above zero.
     Subclasses may know some addresses already and answer ``log_prob_at`` and ``margin_at`` without drawing z, give
     every walk a condition of its own (``log_prob_of``), or record on a GPU what is asked again and again (``value``,
-    ``slope``). ``draft`` is the same condition by rougher and quicker arithmetic, where that pays.
+    ``slope``). ``draft`` is the same condition by rougher and quicker arithmetic, where that pays: it says no less than
+    the truth, where a draw has a chance, and not much more.
     """
 
     draft: Target | None = None
@@ -168,8 +168,11 @@ class Sampler(abc.ABC):
 class Filter(Sampler):
     """Keep those prior draws that pass a test on each alone; subclasses write the test.
 
-    ``share`` is how many of the draws should pass, where somebody knows.
+    ``share`` is how many of the draws should pass, where somebody knows. Where ``is_rising`` a draw that passes would
+    also pass with a larger log p(c | z) and margin, so that a target's draft may rule draws out.
     """
+
+    is_rising = False
 
     def __init__(
         self, max_draws: int = MAX_DRAWS, chunks: tuple[int, int] | None = None, share: float | None = None
@@ -182,10 +185,6 @@ class Filter(Sampler):
     @abc.abstractmethod
     def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
         """Which of the draws at (seed, index) are kept: a bool for each."""
-
-    def may(self, draft: Target, seed: int, index: Tensor) -> Tensor:
-        """Which of them may be kept, by a draft that is off by the slack at most: all, unless a subclass can tell."""
-        return torch.ones_like(index, dtype=torch.bool)
 
     @torch.inference_mode()
     def __call__(self, target: Target, n: int, seed: int = 0, callback: Callback | None = None) -> Samples:
@@ -206,8 +205,8 @@ class Filter(Sampler):
 
     def _passing(self, target: Target, seed: int, index: Tensor) -> Tensor:
         """The draws that are kept; where there are many, those that the draft rules out are not looked at again."""
-        if target.draft is not None and len(index) >= MANY:
-            index = index[self.may(target.draft, seed, index)]
+        if self.is_rising and target.draft is not None and len(index) >= MANY:
+            index = index[self.step(target.draft, seed, index)]
         return index[self.step(target, seed, index)]
 
     def _chunk(self, n: int, kept: int, tried: int, device: torch.device) -> int:
@@ -216,8 +215,9 @@ class Filter(Sampler):
         # One more success and one more failure than there were: nothing is certain after a few draws.
         share = (kept + 1) / (tried + 2) if tried or self._share is None else self._share
         wanted = 1.2 * (n - kept) / max(share, 1 / high)
-        # Powers of two: a GPU records what comes in few sizes.
-        return min(max(2 ** math.ceil(math.log2(wanted)), low), high)
+        # Few draws in a power of two, which is recorded on a GPU; many as they come.
+        size = 2 ** math.ceil(math.log2(wanted)) if wanted < MANY else math.ceil(wanted)
+        return min(max(size, low), high)
 
 
 class Counted:

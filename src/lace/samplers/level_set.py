@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UnsatisfiableCondition, ValueRangeError
-from .base import MAX_DRAWS, SLACK, Filter, Target
+from .base import MAX_DRAWS, Filter, Target
 
 __all__ = ["LevelSet", "threshold"]
 
@@ -21,6 +21,7 @@ class LevelSet(Filter):
     """Keep the draws whose margin reaches ``threshold``."""
 
     name = "level-set"
+    is_rising = True
 
     def __init__(
         self,
@@ -33,13 +34,7 @@ class LevelSet(Filter):
         self.threshold = threshold
 
     def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
-        return self._passes(target, seed, index, 0.0)
-
-    def may(self, draft: Target, seed: int, index: Tensor) -> Tensor:
-        return self._passes(draft, seed, index, SLACK)
-
-    def _passes(self, target: Target, seed: int, index: Tensor, slack: float) -> Tensor:
-        return target.margin_at(seed, index) >= self.threshold - slack
+        return target.margin_at(seed, index) >= self.threshold
 
 
 def threshold(margins: Tensor, q: float) -> float:

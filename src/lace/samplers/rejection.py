@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .. import rng
 from ..errors import ConditionError, ValueRangeError
-from .base import MAX_DRAWS, SLACK, Filter, Target
+from .base import MAX_DRAWS, Filter, Target
 
 __all__ = ["Rejection", "no_energies"]
 
@@ -20,6 +20,7 @@ class Rejection(Filter):
     """Accept a prior draw with probability p(c|z)^gamma."""
 
     name = "rejection"
+    is_rising = True
 
     def __init__(
         self,
@@ -34,15 +35,9 @@ class Rejection(Filter):
         self.gamma = gamma
 
     def step(self, target: Target, seed: int, index: Tensor) -> Tensor:
-        return self._passes(target, seed, index, 0.0)
-
-    def may(self, draft: Target, seed: int, index: Tensor) -> Tensor:
-        return self._passes(draft, seed, index, SLACK)
-
-    def _passes(self, target: Target, seed: int, index: Tensor, slack: float) -> Tensor:
         if not target.is_probability:
             raise no_energies()
-        return rng.uniform(seed, index).log() < self.gamma * (target.log_prob_at(seed, index) + slack)
+        return rng.uniform(seed, index).log() < self.gamma * target.log_prob_at(seed, index)
 
 
 def no_energies() -> ConditionError:
