@@ -215,9 +215,8 @@ class Filter(Sampler):
         # One more success and one more failure than there were: nothing is certain after a few draws.
         share = (kept + 1) / (tried + 2) if tried or self._share is None else self._share
         wanted = 1.2 * (n - kept) / max(share, 1 / high)
-        # Few draws in a power of two, which is recorded on a GPU; many as they come.
-        size = 2 ** math.ceil(math.log2(wanted)) if wanted < MANY else math.ceil(wanted)
-        return min(max(size, low), high)
+        # Powers of two: a GPU records what comes in few sizes.
+        return min(max(2 ** math.ceil(math.log2(wanted)), low), high)
 
 
 class Counted:
