@@ -92,7 +92,12 @@ def parser() -> Parser:
     sub.add_argument("edits", nargs="+", metavar="EDIT", help="what the picture shall show next")
     sub.add_argument("--method", default="neighbourhood", help="neighbourhood, or paper: its flow")
     sub.add_argument("--amount", type=float, default=None, help="how much may change, from 0 to 1 (neighbourhood: 0.1)")
-    sub.add_argument("--temperature", type=float, default=None, help="how softly classes are meant (paper: 1)")
+    sub.add_argument(
+        "--temperature",
+        type=float,
+        default=None,
+        help="with --method paper: from 2, a word hardly, to 0.7, very clearly (1)",
+    )
     sub.add_argument("--subset", action="store_true", help="change only the styles that the paper gives to an edit")
     sub.add_argument("--seed", type=whole, default=0, help="another seed gives other edits")
     add_output(sub, "edited.png")
