@@ -21,6 +21,12 @@ TALL, WIDE, DEPTH = 4, 16, 16
 
 
 @triton.jit
+def _band(y, scale, c, inside):
+    """The channels c of y, scaled."""
+    return tl.load(y + c[None, :], mask=inside, other=0.0).to(tl.float32) * tl.load(scale + c)[None, :]
+
+
+@triton.jit
 def _rise_kernel(x, y, scale, height, width, C: tl.constexpr, BLOCK: tl.constexpr):
     """BLOCK places of one row of y, all channels: each becomes a square of four."""
     row, sample = tl.program_id(0), tl.program_id(1)
@@ -30,17 +36,9 @@ def _rise_kernel(x, y, scale, height, width, C: tl.constexpr, BLOCK: tl.constexp
     bands = y + ((sample.to(tl.int64) * height + row) * width + places[:, None]) * (4 * C)
     factor = scale + sample * (4 * C)
     # Channel c of the first band is the c-th; the other bands of c lie side by side.
-    a = tl.load(bands + c[None, :], mask=inside, other=0.0).to(tl.float32) * tl.load(factor + c)[None, :]
     rest = C + 3 * c
-    b = tl.load(bands + rest[None, :], mask=inside, other=0.0).to(tl.float32) * tl.load(factor + rest)[None, :]
-    d = (
-        tl.load(bands + (rest + 1)[None, :], mask=inside, other=0.0).to(tl.float32)
-        * tl.load(factor + rest + 1)[None, :]
-    )
-    e = (
-        tl.load(bands + (rest + 2)[None, :], mask=inside, other=0.0).to(tl.float32)
-        * tl.load(factor + rest + 2)[None, :]
-    )
+    a, b = _band(bands, factor, c, inside), _band(bands, factor, rest, inside)
+    d, e = _band(bands, factor, rest + 1, inside), _band(bands, factor, rest + 2, inside)
     top, bottom, right, cross = a + b, a - b, d + e, d - e
     out = x + ((sample.to(tl.int64) * 2 * height + 2 * row) * 2 * width + 2 * places[:, None]) * C + c[None, :]
     below = 2 * width * C
