@@ -41,7 +41,7 @@ MANY = {"cpu": 2**17, "cuda": 2**20}
 DOUBT = 0.01
 # How often particles are evaluated, on a rare sentence, for each of them and of their moves: as often again for each
 # fourfold gamma.
-CLIMB = 25
+CLIMB = 8
 # Beyond the gamma of strictness 0.4 particles end as siblings: there, moves are worth more than many of them.
 FEW = {"particles": 256, "moves": 16}
 
