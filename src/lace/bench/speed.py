@@ -93,8 +93,8 @@ def rarity(clock: Clock, quick: bool) -> Table:
         "Latents for 16 faces, by how rare the sentence is",
         ("sentence", "P", "sampler", "evaluations", "milliseconds"),
         [row for row in rows if row[-1] is not None],
-        "P is the bank's estimate, or the particles' own where the bank holds fewer than thirty such faces. Evaluations "
-        "are those of a first run, milliseconds those of later ones: scouts climb a sentence once.",
+        "P is the bank's estimate, or the particles' own where the bank holds fewer than thirty such faces. "
+        "Evaluations are those of a first run, milliseconds those of later ones: scouts climb a sentence once.",
     )
 
 
