@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ from ..attributes.heads import MlpHeads
 from ..conditions.energy import energy
 from ..conditions.probability import log_probability
 from ..errors import UnsatisfiableCondition
-from ..generators.base import Generator
+from ..generators.mapping import StyleGenerator
 from ..model import Model
 from ..report import evidence
 from ..samplers.base import Target
 from ..samplers.ode import Ode
 from .figures import COLORS, panels, tidy
 from .record import Cell, Findings, Table
-from .timing import cost, median_seconds, peak
+from .timing import Cost, Peak, cost, median_seconds, peak
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -170,12 +169,12 @@ def arrangements(model: Model, words: tuple[str, ...]) -> dict[str, Target]:
 
 def by_attributes(clock: Clock, quick: bool) -> Table:
     """The paper's table of one to five attributes."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for k in range(1, len(WORDS) + 1, 2 if quick else 1):
         targets = arrangements(clock.model, WORDS[:k])
         times = [1000 * clock.of(lambda t=target: Ode()(t, BATCH, next(clock.seeds))) for target in targets.values()]  # type: ignore[misc]
-        exact = 1000 * clock.latents(" & ".join(WORDS[:k])) if k < 4 else None
-        rows.append((k, " & ".join(WORDS[:k]), *times, exact))
+        sentence = " & ".join(WORDS[:k])
+        rows.append((k, sentence, *times, 1000 * clock.latents(sentence)))
     return Table(
         "Milliseconds for 16 latents by the paper's ODE, by the number of attributes",
         ("attributes", "sentence", "separate", "single", "ensemble", "auto"),
@@ -196,43 +195,46 @@ def by_batch(clock: Clock, quick: bool) -> Table:
 
 
 def stages(clock: Clock, quick: bool) -> Table:
-    """Each stage of 16 faces on its own."""
+    """Each stage of 16 faces on its own; what a GPU records beside it, at the cost of what it records."""
     model, generator = clock.model, clock.model.generator
-    index = torch.arange(1024, device=model.device)
-    formula = model.formula(COMMON)
+    index, formula, target = torch.arange(1024, device=model.device), model.formula(COMMON), model.target(COMMON)
+    single = generator.draw if isinstance(generator, StyleGenerator) else generator.to_picture
     with torch.inference_mode():
         z = generator.prior(1, index)
         w = generator.to_w(z)
-        readings = model.heads(w)
+        readings, few = model.heads(w), w[:BATCH]
         best = peak(model.device, torch.float32)
-        rows = [
-            stage("noise, 1024 draws", clock, best.floor, lambda: generator.prior(1, index)),
-            stage("mapping, 1024 draws", clock, best.floor, lambda: generator.to_w(z)),
-            stage("heads, 1024 draws", clock, best.floor, lambda: model.heads(w)),
-            stage("formula, 1024 draws", clock, best.floor, lambda: log_probability(formula, readings, model.schema)),
-            stage("16 pictures, single precision", clock, best.floor, lambda: generator.to_picture(w[:BATCH])),
-        ]
+        works: dict[str, Callable[[], object]] = {
+            "noise, 1024 draws": lambda: generator.prior(1, index),
+            "mapping, 1024 draws": lambda: generator.to_w(z),
+            "heads, 1024 draws": lambda: model.heads(w),
+            "formula, 1024 draws": lambda: log_probability(formula, readings, model.schema),
+            "16 pictures, single precision": lambda: single(few),
+        }
+        rows = [stage(name, clock, best, cost(work), work) for name, work in works.items()]
+        whole = cost(lambda: target.log_prob(z))
+        rows.append(stage("p(sentence), 1024 draws", clock, best, whole, lambda: target.value(z)))
         note = f"Peak here: {best.operations / 1e12:.3g} TFLOP/s in single precision, {best.moved / 1e9:.4g} GB/s."
         if model.device.type == "cuda":
-            half = copy.deepcopy(generator).half()
-            best = peak(model.device, torch.float16)
-            rows.append(stage("16 pictures, half precision", clock, best.floor, lambda: half.to_picture(w[:BATCH])))
-            note += f" Half precision: {best.operations / 1e12:.3g} TFLOP/s; {loss_of(generator, half, w[:BATCH])}"
+            best, needs = peak(model.device, torch.float16), cost(lambda: single(few))
+            halved = Cost(needs.operations, needs.moved / 2)
+            rows.append(stage("16 pictures, half precision", clock, best, halved, lambda: generator.to_picture(few)))
+            note += f" Half precision: {best.operations / 1e12:.3g} TFLOP/s; "
+            note += difference(single(few), generator.to_picture(few))
     return Table("The stages", ("stage", "GFLOP", "MB", "milliseconds", "floor", "times the floor"), rows, note)
 
 
 def stage(
-    name: str, clock: Clock, floor: Callable[..., float], work: Callable[[], object]
+    name: str, clock: Clock, best: Peak, needs: Cost, work: Callable[[], object]
 ) -> tuple[str, float, float, float, float, float | None]:
-    needs, seconds = cost(work), clock.of(work)
-    least = floor(needs)
+    seconds, least = clock.of(work), best.floor(needs)
     times = seconds / least if least else None
     return name, needs.operations / 1e9, needs.moved / 1e6, 1000 * seconds, 1000 * least, times
 
 
-def loss_of(generator: Generator, half: Generator, w: Tensor) -> str:
-    """How far half precision is from single, in steps of eight bits."""
-    steps = 127.5 * (generator.to_picture(w).clamp(-1, 1) - half.to_picture(w).clamp(-1, 1))
+def difference(pictures: Tensor, others: Tensor) -> str:
+    """How far pictures are from others, in steps of eight bits."""
+    steps = 127.5 * (pictures.clamp(-1, 1) - others.clamp(-1, 1))
     ratio = 20 * math.log10(255 / float(steps.square().mean().sqrt()))
     return f"its pictures differ by {float(steps.abs().mean()):.2g} of 255 steps on average, {ratio:.3g} dB."
 

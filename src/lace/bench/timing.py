@@ -22,7 +22,7 @@ __all__ = ["Cost", "Peak", "cost", "median_seconds", "peak"]
 
 WARM_UP = 3
 # Operations that cannot be folded into another: at best all others ride along with these.
-HEAVY = ("mm", "addmm", "bmm", "baddbmm", "convolution")
+HEAVY = ("mm", "addmm", "bmm", "baddbmm", "linear", "convolution", "conv2d")
 
 
 def median_seconds(work: Callable[[], object], device: torch.device, repeats: int, budget: float) -> float:
