@@ -46,8 +46,8 @@ __all__ = ["Explanation", "Model", "load"]
 
 # Latents that are held in memory at once.
 MOST = 2**20
-# Sentences whose plans and recordings are kept for when they are asked again.
-KNOWN = 64
+# Sentences whose plans are kept for when they are asked again; and whose recordings, which take memory of a GPU.
+KNOWN, RECORDED = 64, 8
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,8 @@ class Model:
         self.heads = heads.to(self.device)
         self.schema = heads.schema
         self._bank: Bank | None = None
-        keep = lru_cache(KNOWN)
-        self._target = keep(lambda formula, reading: SentenceTarget(self, formula, reading))
-        self._remembered = keep(self._planned)
+        self._target = lru_cache(RECORDED)(lambda formula, reading: SentenceTarget(self, formula, reading))
+        self._remembered = lru_cache(KNOWN)(self._planned)
         self._seen = Recorded(self._see) if self.generator.is_pure and self.heads.is_pure else self._see
 
     def __repr__(self) -> str:
