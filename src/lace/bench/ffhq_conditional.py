@@ -29,7 +29,7 @@ from ..samplers.ode import Ode
 from ..samplers.pc import PredictorCorrector
 from ..sheet import contact_sheet
 from .contest import Contender, drawn, needed
-from .figures import COLORS, panels, tidy
+from .figures import COLORS, marks, panels, tidy
 from .gallery import Asked, own_latents
 from .record import Cell, Findings, Table
 from .timing import median_seconds
@@ -246,7 +246,13 @@ def draw(tables: dict[str, Table]) -> Figure:
     figure, axes = panels(len(tables))
     for axis, table in zip(axes, tables.values(), strict=True):
         scatter(axis, table)
-        tidy(axis, table.title.replace("_", ", "), "Frechet distance to the model's own", "ACC of all that was asked")
+        tidy(
+            axis,
+            table.title.replace("_", ", "),
+            "Frechet distance to the model's own",
+            "ACC of all that was asked",
+            beside=True,
+        )
     return figure
 
 
@@ -258,10 +264,8 @@ def scatter(axis: Axes, table: Table) -> None:
     ]
     exact = [row for row in rows if row[0].startswith("exact")]
     axis.plot([x for _, x, _ in exact], [y for *_, y in exact], "o-", color=COLORS[0], label="exact, by strictness")
-    for k, (name, x, y) in enumerate(row for row in rows if row not in exact):
-        # A colour that comes again comes with another mark.
-        again, color = divmod(k, len(COLORS) - 1)
-        axis.plot([x], [y], "sD^"[again], color=COLORS[1 + color], label=name)
+    for (color, mark), (name, x, y) in zip(marks(1), (row for row in rows if row not in exact), strict=False):
+        axis.plot([x], [y], mark, color=color, label=name)
     for name, x, y in (exact[0], exact[-1]):
         axis.annotate(name.removeprefix("exact "), (x, y), textcoords="offset points", xytext=(5, -10))
     (nearest,) = (x for name, x in zip(*map(table.column, ("by", "FD")), strict=True) if name == OWN)

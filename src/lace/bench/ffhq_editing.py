@@ -40,7 +40,7 @@ from ..metrics.identity import Identity, identity_loss
 from ..model import Model, load
 from ..sheet import contact_sheet
 from .ffhq_logic import truth
-from .figures import COLORS, panels, tidy
+from .figures import marks, panels, tidy
 from .record import Cell, Findings, Table
 from .trained import BASELINES
 from .trained import FOLDER as TRAINED
@@ -274,17 +274,17 @@ def page(rows: list[tuple[str, list[NDArray[np.uint8]]]]) -> Image:
 
 def draw(tables: dict[str, Table]) -> Figure:
     """DES against identity, a panel for each order."""
-    figure, axes = panels(len(tables), columns=len(tables))
+    figure, axes = panels(len(tables), columns=len(tables), width=7.4)
     for axis, table in zip(axes, tables.values(), strict=True):
         scatter(axis, table)
-        tidy(axis, table.title, "identity lost, start to end", "DES")
+        tidy(axis, table.title, "identity lost, start to end", "DES", beside=True)
     return figure
 
 
 def scatter(axis: Axes, table: Table) -> None:
     names = list(dict.fromkeys(table.column("edited by")))
     identity = max(k for k, name in enumerate(table.columns) if name == "identity")
-    for color, name in zip(COLORS, names, strict=False):
+    for (color, mark), name in zip(marks(), names, strict=False):
         own: list[Any] = [row for row in table.rows if row[0] == name]
         des = [row[table.columns.index("DES")] for row in own]
-        axis.plot([row[identity] for row in own], des, "o", color=color, label=name)
+        axis.plot([row[identity] for row in own], des, mark, color=color, label=name)

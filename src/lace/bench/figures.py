@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLORS", "panels", "save", "tidy"]
+__all__ = ["COLORS", "marks", "panels", "save", "tidy"]
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e8b57", "#e0a030", "#7a5195", "#5c6370", "#00a1a7", "#9c6644")
 INK, FADED, PAGE = "#1c1b1a", "#77736d", "#fbfaf8"
@@ -51,14 +52,20 @@ def panels(count: int, columns: int = 2, width: float = 5.6, height: float = 3.9
     return figure, axes
 
 
-def tidy(axes: Axes, title: str, x: str, y: str, legend: bool = True) -> None:
-    """Titles, and a legend where there is something to tell apart."""
+def marks(first: int = 0) -> Iterator[tuple[str, str]]:
+    """Colours with a mark each, from the ``first`` colour on: one that comes again comes with another mark."""
+    return ((color, mark) for mark in "sD^vP" for color in COLORS[first:])
+
+
+def tidy(axes: Axes, title: str, x: str, y: str, legend: bool = True, beside: bool = False) -> None:
+    """Titles, and a legend where there is something to tell apart: ``beside`` the axes where it would hide that."""
     axes.set_title(title, fontweight="bold")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_axisbelow(True)
     if legend:
-        axes.legend()
+        place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+        axes.legend(frameon=False, fontsize=8.5, **place)
 
 
 def save(figure: Figure, path: Path) -> Path:

@@ -83,11 +83,11 @@ def draw(tables: dict[str, Table]) -> Figure:
     """A panel for each question: near to the left, right at the top."""
     lines = [Line.of(row) for row in tables["frontier"].rows]
     questions = list(dict.fromkeys((line.asked, line.shares) for line in lines))
-    figure, axes = panels(len(questions))
+    figure, axes = panels(len(questions), width=7.4)
     for axis, question in zip(axes, questions, strict=True):
         frontier(axis, [line for line in lines if (line.asked, line.shares) == question])
         shares = "every combination as often" if question[1] == "uniform" else "as the model draws them"
-        tidy(axis, f"{question[0]}: {shares}", "Frechet distance to the model's own", "right by judge B")
+        tidy(axis, f"{question[0]}: {shares}", "Frechet distance to the model's own", "right by judge B", beside=True)
     return figure
 
 
