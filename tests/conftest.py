@@ -12,6 +12,7 @@ from hypothesis import settings
 
 import lace
 from lace.attributes.schema import Continuous, Discrete, Schema
+from lace.cli import main
 
 # Without a GPU kernels are interpreted, number by number; Triton asks when it is imported, which lace does late.
 if not torch.cuda.is_available():
@@ -96,3 +97,13 @@ def ffhq() -> lace.Model:
 def within(measured: float, truth: float, standard_error: float, errors: float = 4.0) -> bool:
     """Whether a random figure lies within so many standard errors of the truth."""
     return math.isfinite(measured) and abs(measured - truth) <= errors * standard_error
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """A command's exit code, and what it printed and complained of."""
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    out = capsys.readouterr()
+    return code, out.out, out.err

@@ -15,9 +15,9 @@ from safetensors.torch import save_file
 
 import lace
 from lace.attributes.schema import Continuous, Discrete, Schema
-from lace.cli import main
 from lace.commands.common import in_words
 from lace.planning import percent
+from tests.conftest import run
 
 KIND = Discrete("kind", ("old", "new"))
 
@@ -37,15 +37,6 @@ def one_model(ffhq: lace.Model, monkeypatch: pytest.MonkeyPatch) -> None:
         return ffhq if (name, device) == ("ffhq", "auto") and psi in (None, 0.7) else load(name, device, psi)
 
     monkeypatch.setattr("lace.model.load", shared)
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    try:
-        code = main(arguments)
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out = capsys.readouterr()
-    return code, out.out, out.err
 
 
 SENTENCE = "glasses & smile & ~male & age in 40..60"

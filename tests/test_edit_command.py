@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import lace
-from lace.cli import main
+from tests.conftest import run
 
 Report = dict[str, object]
 
@@ -18,12 +18,6 @@ Report = dict[str, object]
 def one_model(ffhq: lace.Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("lace.model.load", lambda *_, **__: ffhq)
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(arguments)
-    out = capsys.readouterr()
-    return code, out.out, out.err
 
 
 def test_a_strip_and_what_changed(capsys: pytest.CaptureFixture[str], ffhq: lace.Model) -> None:

@@ -134,12 +134,6 @@ class Model:
         """What the heads say of latents: readings [N, columns]."""
         return self.heads(self.generator.to_w(z))
 
-    def readings_at(self, seed: int, index: Tensor) -> Tensor:
-        """The readings of addresses, from the bank where it knows them."""
-        if self.bank.knows(seed, index):
-            return self.bank.readings[index]
-        return self.read(self.generator.prior(seed, index))
-
     def target(self, sentence: str | Formula, reading: str = "probability") -> Target:
         """A sentence as samplers see it."""
         return self._target(self.formula(sentence), reading)

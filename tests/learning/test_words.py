@@ -18,10 +18,9 @@ from lace.attributes import words
 from lace.attributes.card import read_card, write_with_card
 from lace.attributes.heads import FunctionHeads, JoinedHeads, MlpHeads
 from lace.attributes.schema import Continuous, Discrete, Schema
-from lace.cli import main
 from lace.errors import ConditionError, DataError, LaceError, UnknownNameError, UnreadableWord
 from lace.learning import draws
-from tests.conftest import within
+from tests.conftest import run, within
 
 FFHQ = "ffhq-mobilestylegan-1"
 
@@ -201,15 +200,6 @@ def faces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ffhq: lace.Model) -> 
     ]
     (tmp_path / "side.csv").write_text("\n".join(["address,psi,label", *rows]) + "\n")
     return tmp_path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    try:
-        code = main(arguments)
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out = capsys.readouterr()
-    return code, out.out, out.err
 
 
 def test_a_word_by_the_command_line(faces: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,9 +19,9 @@ from ..model import Model
 
 __all__ = ["FOLDER", "WORKERS", "Asked", "Gallery", "Wall", "drawn", "judged", "own_latents"]
 
-# The judges lie in the checkout, not in the package: those of the face model, and those of any.
-FOLDER = Path("recipes/ffhq/judges")
+# The judges lie in the checkout, not in the package: those of any model, and those of faces.
 JUDGES = "recipes/{}/judges"
+FOLDER = Path(JUDGES.format("ffhq"))
 BATCH = 16
 # Processes for the judges that run on a CPU, where there are many pictures.
 WORKERS = 12

@@ -44,7 +44,7 @@ def measured_speed(model: Model) -> tuple[float, float]:
     next(model.pictures(w))
     with torch.inference_mode():
         start = time.perf_counter()
-        model.readings_at(0, index).sum().item()
+        model.read(model.generator.prior(0, index)).sum().item()
         middle = time.perf_counter()
         next(model.pictures(w))
     return (middle - start) / len(index), time.perf_counter() - middle

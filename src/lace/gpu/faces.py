@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .separable import SLOPE, rise, separable
+from ..generators.mobilestylegan import SLOPE, inverse_haar
+from .separable import rise, separable
 
 if TYPE_CHECKING:
     from ..generators.mobilestylegan import Block, SeparableStyledConv, Style, Synthesis
@@ -49,8 +50,6 @@ class Faces:
 
     def _end(self, x: Tensor, style: Tensor) -> Tensor:
         """The 1x1 convolution as a product for each picture, and the inverse wavelet: see rise."""
-        from ..generators.mobilestylegan import inverse_haar
-
         n, height, width, channels = x.shape
         weight = (style[:, :, 0] * self._last).half()
         bands = torch.baddbmm(self._last_bias, x.view(n, height * width, channels), weight)

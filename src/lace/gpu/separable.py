@@ -13,9 +13,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ..generators.mobilestylegan import SLOPE
+
 __all__ = ["rise", "separable"]
 
-SLOPE = 0.2
 # Pixels of a tile, and channels at a time in the sum over c: tall tiles read their neighbours' pixels less often.
 TALL, WIDE, DEPTH = 4, 16, 16
 
